@@ -69,7 +69,7 @@
 //! A slice is the same amount of work on every kind: `slice` long on the fastest and longer on slow
 //! ones by the speedup (`slices=equal-time`: equally long on all). A switch costs a thread time and
 //! cached data; with equally long slices, slow cores would lose more of their work to switches than
-//! fast ones. At most a slice is lengthened to a tenth of `T_swap`, whatever the speedup.
+//! fast ones. A slice is lengthened to a tenth of `T_swap` at most, whatever the speedup.
 //!
 //! A thread has `batch` slices in a row, up to the same tenth, while all waiting threads have run
 //! since they last slept. They lose nothing by longer turns, and a thread that has slept still

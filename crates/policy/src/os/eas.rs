@@ -3,7 +3,7 @@
 //! ```text
 //! while every core fits what it has        1280 util(c) < 1024 capacity(c)
 //!   wakes     the previous core, or the roomiest of a cluster that adds less energy
-//!   nobody is pulled or balanced but misfits
+//!   no thread is pulled or balanced but misfits
 //! else over-utilised, until a balance finds it is not: as linux without a power model
 //! starts      as linux: the cluster with most idle cores
 //! ```

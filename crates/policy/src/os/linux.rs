@@ -1,5 +1,5 @@
-//! `linux`: the scheduler that a Linux of today gives a machine whose cores differ:
-//! kernel/sched/fair.c of Linux 6.12.
+//! `linux`: today's Linux scheduler on a machine whose cores differ: kernel/sched/fair.c of Linux
+//! 6.12.
 //!
 //! ```text
 //! util(t)     PELT of runnable time (crate::pelt), scaled by capacity and clock; a new thread
@@ -32,25 +32,25 @@
 //!                                   sched_update_scaling, RUN_TO_PARITY, check_preempt_wakeup_fair
 //! ```
 //!
-//! Energy-aware placement (`energy`): in force where the machine has a power model, the governor is
+//! Energy-aware placement (`energy`) is in force if the machine has a power model, the governor is
 //! schedutil, kinds differ and there is no SMT, while no core is over-utilised:
 //! `find_energy_efficient_cpu`.
 //!
-//! Kinds with SMT (Intel's hybrids) have priorities in place of capacities (`SD_ASYM_PACKING`): a
-//! core that idles together with its sibling takes what runs on a slower kind, else one of two that
-//! share a core. Nobody is a misfit there, and threads wake on an idle physical core first. Equal
-//! cores: neither.
+//! Kinds with SMT (Intel's hybrids) have priorities instead of capacities (`SD_ASYM_PACKING`): a
+//! core that idles together with its sibling takes what runs on a slower kind, else one of two
+//! threads that share a core. There are no misfits then, and threads wake on an idle physical core
+//! first. Equal cores: neither.
 //!
 //! Source: kernel/sched/fair.c of Linux 6.12, by the functions named above. Not modelled: groups
 //! (cgroups), utilisation clamps, NUMA, the waker's core (`wake_affine`), `balance_interval`
-//! growing to twice its least, idle states, EEVDF's lag and eligibility (a thread that comes starts
+//! growing to twice its least, idle states, EEVDF's lag and eligibility (an arriving thread starts
 //! at its queue's floor), the first slice of a thread of low weight, which the kernel protects from
 //! preemption, migration of cache-hot threads. Time that a thread waits counts as if it ran. Busy
 //! cores are balanced all at once, not each by its own clock.
 //!
-//! Knobs: `tick` (4 ms: 250 Hz). Any number of kinds: the rule speaks of capacities. Live
-//! mechanisms take every core to run at its highest clock, and their answer to a wake-up counts for
-//! the next.
+//! Knobs: `tick` (4 ms: 250 Hz). Any number of kinds: the rule is in terms of capacities. Live
+//! mechanisms assume that every core runs at its highest clock, and their answer to a wake-up
+//! counts for the next.
 
 use evenkeel_machine::{CoreId, Machine, Nanos};
 
@@ -69,7 +69,7 @@ mod utilisation;
 use energy::cheapest;
 use utilisation::Utilisation;
 
-/// In the list of policies.
+/// Entry in the registry.
 pub const ENTRY: Entry = Entry {
     name: "linux",
     summary: "Linux 6.12 on unequal cores: fair queues, misfits go up, energy-aware under \
@@ -83,10 +83,10 @@ pub const ENTRY: Entry = Entry {
 /// A core takes a misfit of another only if its capacity is greater by more than this:
 /// `capacity_greater` (1078 / 1024).
 const GREATER: f64 = 1078.0 / 1024.0;
-/// A new thread leaves its parent's cluster, where no core idles, for one with a load less by more
-/// than this: `imbalance_pct`.
+/// If no core idles, a new thread leaves its parent's cluster only for one whose load is less by
+/// more than this: `imbalance_pct`.
 const IMBALANCE: f64 = 1.17;
-/// Between balances of a core with something to do, in balances of an idle one: `sd->busy_factor`.
+/// Interval between balances of a busy core, in balances of an idle one: `sd->busy_factor`.
 const BUSY_FACTOR: u64 = 16;
 /// `sysctl_sched_base_slice` of one core, which grows by the logarithm of their number up to
 /// [`SLICE_CORES`].
@@ -94,19 +94,19 @@ const BASE_SLICE: Nanos = Nanos::from_micros(750);
 /// `get_update_sysctl_factor`.
 const SLICE_CORES: usize = 8;
 
-/// When the power model is in force.
+/// Conditions for the power model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PowerModel {
     /// As in the kernel.
     WithSchedutil,
-    /// Whatever the governor, at the clock that schedutil would choose, or at the highest: `eas`.
+    /// Under any governor, at the clock that schedutil would choose or at the highest: `eas`.
     Always {
-        /// At the highest.
+        /// True for the highest clock.
         at_top: bool,
     },
 }
 
-/// How the kernel was told that cores differ.
+/// How the kernel is told that cores differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asymmetry {
     None,
@@ -116,33 +116,33 @@ enum Asymmetry {
     Priority,
 }
 
-/// Linux's scheduler. Queue `q` is core `q`'s.
+/// The policies `linux` and `eas`. Queue `q` belongs to core `q`.
 #[derive(Debug)]
 pub(super) struct Linux {
     model: PowerModel,
     tick: Nanos,
     slice: Slice,
     asymmetry: Asymmetry,
-    /// Whether energy decides while no core is over-utilised.
+    /// True if energy decides while no core is over-utilised.
     energy_aware: bool,
     over_utilised: bool,
-    /// In one class per cluster. What idle cores take themselves shows there at the next tick.
+    /// One class per cluster. Threads that idle cores take themselves show here at the next tick.
     homes: Homes,
     /// By core: the last answer, from 1, that placed a thread there.
     promised: Vec<u64>,
     utilisation: Utilisation,
-    /// Among which a thread that starts is placed: clusters, or physical cores where there is SMT;
-    /// in the kernel's order.
+    /// Groups of cores for the placement of new threads: clusters or, with SMT, physical cores; in
+    /// the kernel's order.
     groups: Vec<Vec<CoreId>>,
-    /// In the kernel's order, which is that of the system's numbers.
+    /// Cores in the kernel's order, which is that of the system's numbers.
     cpus: Vec<CoreId>,
-    /// By core: its place in `cpus`.
+    /// By core: its index in `cpus`.
     places: Vec<u32>,
     /// By core: when it was last balanced as an idle one.
     balanced: Vec<Nanos>,
     /// By cluster, and last the whole machine: when busy cores were last balanced.
     levelled: Vec<Nanos>,
-    /// When it was last asked whether the machine is over-utilised still.
+    /// When the machine was last tested for no longer being over-utilised.
     relaxed: Nanos,
 }
 
@@ -167,7 +167,7 @@ impl Linux {
         }
     }
 
-    /// Whether wake-ups go by energy, and nobody is pulled or balanced.
+    /// True if wake-ups go by energy, and there is no pull and no balance.
     fn saves_energy(&self) -> bool {
         self.energy_aware && !self.over_utilised
     }
@@ -196,30 +196,30 @@ impl Linux {
         view.cores[core.index()].online && view.allowed(thread, core)
     }
 
-    /// Whether nobody runs there or is about to.
+    /// True if no thread runs on the core or is about to.
     fn idles(&self, core: CoreId, view: &View<'_>) -> bool {
         let stats = view.cores[core.index()];
         stats.online && stats.running.is_none() && self.homes.load(QueueId(core.0)) == 0
     }
 
-    /// Whether the whole physical core idles.
+    /// True if the whole physical core idles.
     fn idles_whole(&self, core: CoreId, view: &View<'_>) -> bool {
         let sibling = view.machine.cores[core.index()].sibling;
         self.idles(core, view)
             && sibling.is_none_or(|sibling| view.cores[sibling.index()].running.is_none())
     }
 
-    /// Utilisation by what runs there, as a place for a thread that starts.
+    /// Utilisation of a core by its running thread, for the placement of new threads.
     fn running_utilisation(&self, core: CoreId, view: &View<'_>) -> f64 {
         view.cores[core.index()].running.map_or(0.0, |thread| self.utilisation.of(thread, view))
     }
 
-    /// Where threads are, of which idle cores have taken some themselves.
+    /// Updates homes from the view, since idle cores take threads themselves.
     fn see(&mut self, view: &View<'_>) {
         self.homes.sync(view, |thread| view.thread(thread).weight);
     }
 
-    /// Where a thread starts: `sched_balance_find_dst_cpu`.
+    /// The core where a thread starts: `sched_balance_find_dst_cpu`.
     fn first_place(&self, thread: ThreadId, view: &View<'_>) -> Option<CoreId> {
         let parent = view.thread(thread).parent.and_then(|parent| view.threads.get(parent.index()));
         let parents = parent
@@ -262,7 +262,7 @@ impl Linux {
         allowed(group).min_by_key(|core| self.homes.load(QueueId(core.0)))
     }
 
-    /// Where a thread wakes, by idle cores: `select_idle_sibling`.
+    /// The core where a thread wakes, by idle cores: `select_idle_sibling`.
     fn idle_place(&self, thread: ThreadId, previous: CoreId, view: &View<'_>) -> CoreId {
         let needs = self.utilisation.estimate(thread, view);
         let fits = |core: CoreId| {
@@ -279,8 +279,8 @@ impl Linux {
             let rank = match self.asymmetry {
                 Asymmetry::Capacity if fits(core) => return core,
                 Asymmetry::Capacity => self.utilisation.capacity(core),
-                // Only where a last-level cache is shared, as an Intel hybrid's is by all; whole
-                // physical cores first.
+                // Only within a shared last-level cache, which all cores of an Intel hybrid share;
+                // whole physical cores first.
                 _ if self.asymmetry == Asymmetry::None
                     && view.machine.distance(previous, core) > 1 =>
                 {
@@ -318,7 +318,8 @@ impl Linux {
         }
     }
 
-    /// How heavy a thread is that runs on a core too small for it: `misfit_task_load`.
+    /// The load and the thread if the core is too small for the thread that it runs:
+    /// `misfit_task_load`.
     fn misfit_on(&self, core: CoreId, view: &View<'_>) -> Option<(f64, ThreadId)> {
         let thread = view.cores[core.index()].running?;
         let needs = self.utilisation.estimate(thread, view);
@@ -329,7 +330,7 @@ impl Linux {
         is_misfit.then_some((load, thread))
     }
 
-    /// Who runs elsewhere and would be better off on this idle core, and of these the one that the
+    /// The thread, of those that run elsewhere and would be better off on this idle core, that the
     /// kernel takes.
     fn better_here(&self, core: CoreId, view: &View<'_>) -> Option<ThreadId> {
         let others = self.cpus.iter().copied().filter(|&other| other != core);
@@ -383,7 +384,7 @@ impl Linux {
         self.promised[core.index()] = view.answer + 1;
     }
 
-    /// Moves one that runs elsewhere to an idle core that suits it better, if there is one.
+    /// Moves a thread that runs elsewhere to an idle core that suits it better, if there is one.
     fn pull(&mut self, core: CoreId, view: &View<'_>, say: &mut Directives) {
         if self.idles(core, view)
             && let Some(thread) = self.better_here(core, view)
@@ -393,7 +394,7 @@ impl Linux {
         }
     }
 
-    /// Whether an interval of so many milliseconds is over; it begins anew then.
+    /// True if an interval of so many milliseconds is over; it then restarts.
     fn is_due(last: &mut Nanos, cores: usize, factor: u64, now: Nanos) -> bool {
         let due = now.saturating_sub(*last) >= interval(cores, factor);
         if due {
@@ -402,15 +403,15 @@ impl Linux {
         due
     }
 
-    /// When an interval has begun last, after ticks up to this one that were left out.
+    /// The last start of an interval after skipped ticks up to `upto`.
     fn skip(last: &mut Nanos, interval: Nanos, tick: Nanos, upto: Nanos) {
         let ticks = interval.0.div_ceil(tick.0).max(1);
         let stride = ticks * tick.0;
         last.0 += upto.saturating_sub(*last).0 / stride * stride;
     }
 
-    /// Whether loads stay what they are as long as nothing happens: of those that run as much as
-    /// there can be, of those that sleep nothing.
+    /// True if loads stay as they are until something happens: those of running threads are at
+    /// their greatest, those of sleeping ones at 0.
     fn loads_are_settled(&self, view: &View<'_>) -> bool {
         view.live.iter().all(|&thread| {
             let stats = view.thread(thread);
@@ -420,7 +421,7 @@ impl Linux {
         })
     }
 
-    /// Over-utilised as soon as one core is, and no more only at a balance:
+    /// The machine is over-utilised as soon as one core is, and ceases to be only at a balance:
     /// `update_overutilized_status`, `update_sd_lb_stats`.
     fn look_at_utilisation(&mut self, view: &View<'_>, say: &mut Directives) {
         if !self.energy_aware {
@@ -435,8 +436,8 @@ impl Linux {
         }
     }
 
-    /// Waiting threads from the greatest load by capacity to the least, in clusters and then among
-    /// all.
+    /// Moves waiting threads from the greatest load by capacity to the least, within clusters and
+    /// then among all.
     fn level(&mut self, view: &View<'_>, say: &mut Directives) {
         let clusters = self.homes.classes();
         let everyone = clusters.saturating_sub(usize::from(clusters == 1));
@@ -468,7 +469,7 @@ impl Linux {
         }
     }
 
-    /// What the machine is to the kernel.
+    /// Properties of the machine as the kernel would see them.
     fn learn(&mut self, machine: &Machine, schedutil: bool) {
         let has_smt = machine.cores.iter().any(|core| core.sibling.is_some());
         let always = self.model != PowerModel::WithSchedutil;
@@ -519,7 +520,7 @@ fn groups(machine: &Machine, cpus: &[CoreId]) -> Vec<Vec<CoreId>> {
     groups
 }
 
-/// Between two balances of so many cores, by a factor.
+/// Interval between two balances of so many cores, times a factor.
 const fn interval(cores: usize, factor: u64) -> Nanos {
     Nanos::from_millis(cores as u64 * factor)
 }
@@ -595,8 +596,8 @@ impl Policy for Linux {
         }
     }
 
-    /// For ever, where nobody waits, loads stay what they are, and no idle core wants who runs
-    /// elsewhere.
+    /// For ever, if no thread waits, loads stay as they are, and no idle core is better for a
+    /// thread that runs elsewhere.
     fn quiet_until(&self, view: &View<'_>) -> Option<Nanos> {
         let nobody_waits = view.waiting.iter().all(|&waiting| waiting == 0);
         let is_quiet = nobody_waits

@@ -1,5 +1,5 @@
-//! Policies of the operating-system level: which thread runs on which core. One file a policy; each
-//! says what it is, where it comes from, its rule and its knobs on its first screen.
+//! Policies of the operating-system level, which place threads on cores. One file per policy; the
+//! head of each says what it is, its source, its rule and its knobs.
 
 use crate::contract::Knob;
 
@@ -31,7 +31,7 @@ pub mod round_robin;
 #[cfg(test)]
 mod template;
 
-/// How often a policy looks at threads, for those that do so by the clock.
+/// Period at which a policy looks at threads.
 const TICK: Knob = Knob::Number {
     name: "tick",
     default: 4.0,
@@ -40,7 +40,7 @@ const TICK: Knob = Knob::Number {
     about: "time between looks at threads and cores (Linux's tick at 250 Hz)",
 };
 
-/// How often a policy asks for speedup factors.
+/// Period at which a policy reads speedup factors.
 const REFRESH: Knob = Knob::Number {
     name: "refresh",
     default: 200.0,

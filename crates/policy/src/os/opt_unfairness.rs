@@ -1,24 +1,24 @@
-//! `opt-unfairness`: the fairest schedule there is, played out in time. Not a scheduler: it needs
-//! true speedup factors.
+//! `opt-unfairness`: the fairest possible schedule, played out in time. It is a bound and not a
+//! scheduler: it needs true speedup factors.
 //!
 //! Source: the bound of Saez et al., JPDC 102 (2017), as solved in [`crate::bounds`]. For runnable
 //! threads of speedup factors `SF_i` on `B` fast cores it gives the fraction `F_i` of time on a
-//! fast core at which unfairness is least. This policy makes the fractions come true: every `tick`,
+//! fast core at which unfairness is least. This policy realises the fractions: every `tick`,
 //!
 //! ```text
 //! goal_i += F_i x time since the last tick          deficit_i = goal_i - time of i on fast cores
 //! ```
 //!
-//! and A = least deficit on fast cores and B = greatest on slow ones trade places while
-//! `deficit_B - deficit_A > hysteresis`. The fractions are solved anew when the set of runnable
-//! threads or a factor changes; goals keep what they have.
+//! and A = least deficit on fast cores and B = greatest on slow ones trade places while `deficit_B
+//! - deficit_A > hysteresis`. The fractions are solved again when the set of runnable threads or a
+//! factor changes; goals keep what they have.
 //!
-//! Limits of the model, and so of the bound: it knows one thread per application and a core for
-//! each. The threads of a larger application count each for itself, by its own factor. With more
-//! threads than cores, fractions are still those of time on fast cores, of which each kind's
-//! threads get turns by weight. Three or more kinds: the fastest against all others, with factors
-//! from the slowest to the fastest; between slower kinds, greater deficits sit higher, and there it
-//! is no optimum. Weights do not count for fractions.
+//! Limits of the model, and thus of the bound: it has one thread per application and a core for
+//! each. Threads of a larger application count separately, each with its own factor. With more
+//! threads than cores, fractions are still those of time on fast cores, and each kind's threads
+//! take turns by weight. Three or more kinds: the fastest against all others, with factors from the
+//! slowest to the fastest; between slower kinds greater deficits go to faster ones, which is not
+//! optimal. Weights do not affect fractions.
 //!
 //! `B` counts hardware threads, with SMT.
 //!
@@ -36,7 +36,7 @@ use crate::contract::{
 use crate::registry::{Entry, Trait};
 use crate::speedup::Source;
 
-/// In the list of policies.
+/// Entry in the registry.
 pub const ENTRY: Entry = Entry {
     name: "opt-unfairness",
     summary: "the bound: the least unfairness attainable, as a schedule (give it true speedup \
@@ -66,7 +66,7 @@ struct Goal {
     fraction: f64,
 }
 
-/// See the file's head.
+/// The policy `opt-unfairness`.
 #[derive(Debug)]
 pub struct OptUnfairness {
     hysteresis_ns: f64,
@@ -75,9 +75,9 @@ pub struct OptUnfairness {
     queues: KindQueues<f64>,
     /// By thread.
     goals: Vec<Goal>,
-    /// For whom the fractions were solved: thread, factor; and the fast cores then.
+    /// The threads and factors that the fractions were solved for, with the fast cores then.
     solved_for: Vec<(ThreadId, f64)>,
-    /// Whether somebody has ended since, who is not among those any more.
+    /// True if a thread has ended since, which is no longer in `solved_for`.
     some_ended: bool,
     fast: u32,
     /// Scratch.
@@ -101,8 +101,8 @@ impl OptUnfairness {
         }
     }
 
-    /// Goals up to now, by the fractions that have been in force, then the fractions for what there
-    /// is now.
+    /// Brings goals up to now by the fractions in force, then solves the fractions for the present
+    /// threads.
     fn advance(&mut self, view: &View<'_>) {
         let elapsed = view.now.saturating_sub(self.last).0 as f64;
         self.last = view.now;
@@ -147,7 +147,7 @@ impl OptUnfairness {
     }
 }
 
-/// Fast-core time that a thread still has to have, ns.
+/// Fast-core time that a thread has yet to get, ns.
 fn deficit(
     goals: &[Goal],
     thread: ThreadId,
@@ -171,7 +171,7 @@ impl Policy for OptUnfairness {
     fn event(&mut self, event: Event, view: &View<'_>, say: &mut Directives) {
         match event {
             Event::Started(thread) => {
-                // Its number may be one that somebody has had.
+                // The number may be reused.
                 if let Some(goal) = self.goals.get_mut(thread.index()) {
                     *goal = Goal {
                         time_ns: view.thread(thread).time_on[self.queues.kinds().kinds[0]].0 as f64,

@@ -1,4 +1,4 @@
-//! `pinned`: static threading: each thread is bound to a core of its own while there are any, in
+//! `pinned`: static threading. Each thread is bound to a core of its own while there are any, in
 //! the order of start.
 //!
 //! ```text
@@ -8,14 +8,14 @@
 //!                then by number
 //! ```
 //!
-//! Whatever application a thread is of: two programs do not share a core while another has none.
-//! One program alone has its thread `i` on core `i`; more threads than cores go round again. A
-//! thread that ends gives its core back.
+//! Applications make no difference: two programs do not share a core while another core has no
+//! thread. A program alone has its thread `i` on core `i`; more threads than cores go round again.
+//! A thread that ends gives its core back.
 //!
-//! Nobody moves: no stealing, no balance. A thread is elsewhere only while its core has left, on
-//! the next of `F` that it may run on; one that may not run on a core is not bound to it. Threads
-//! that share a core take turns: virtual time by weight, slices of 3 ms divided by their number (at
-//! least 0.75 ms), as in [`super::cfs_unaware`].
+//! No thread moves: no stealing, no balance. A thread is elsewhere only while its core is offline,
+//! on the next of `F` that it may run on; it is never bound to a core that it may not run on.
+//! Threads that share a core take turns: virtual time by weight, slices of 3 ms divided by their
+//! number (at least 0.75 ms), as in [`super::cfs_unaware`].
 //!
 //! Source: the usual baseline of the field, for instance Becchi and Crowley, Computing Frontiers
 //! 2006, "static assignment". Any number of kinds: only the order of capacities counts. No knobs. A
@@ -29,7 +29,7 @@ use crate::contract::{
 use crate::os::fair;
 use crate::registry::Entry;
 
-/// In the list of policies.
+/// Entry in the registry.
 pub const ENTRY: Entry = Entry {
     name: "pinned",
     summary: "each thread on a core of its own, fast cores first; nobody moves",
@@ -42,16 +42,16 @@ pub const ENTRY: Entry = Entry {
 /// Static threading.
 #[derive(Debug, Default)]
 pub struct Pinned {
-    /// Cores, fastest first. Queue `q` is core `q`'s.
+    /// Cores, fastest first. Queue `q` belongs to core `q`.
     fast_first: Vec<CoreId>,
     /// By core: how many threads are bound to it.
     bound: Vec<u32>,
-    /// By thread: the place in `fast_first` of the core that it is bound to.
+    /// By thread: the index in `fast_first` of the core that it is bound to.
     places: Vec<Option<usize>>,
 }
 
 impl Pinned {
-    /// Binds a thread to the core that has the fewest, of those that are there and allowed.
+    /// Binds a thread to the online, allowed core with the fewest threads.
     fn bind(&mut self, thread: ThreadId, view: &View<'_>) {
         let places = self.fast_first.iter().enumerate();
         let may = places
@@ -73,7 +73,7 @@ impl Pinned {
         }
     }
 
-    /// The core that a thread is bound to, or, while that has left, the next in `fast_first` taken
+    /// The core that a thread is bound to or, while that is offline, the next in `fast_first` taken
     /// as a ring.
     fn core_for(&self, thread: ThreadId, view: &View<'_>) -> Option<CoreId> {
         let first = self.places.get(thread.index()).copied().flatten()?;

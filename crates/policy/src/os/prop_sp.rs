@@ -16,21 +16,24 @@
 //! With one fast core and speedups of 3 and 2 the shares are 60 and 40 %, under `value=net` 67 and
 //! 33 %. Under `value=speedup` a program that gains nothing (a speedup of 1) has a share, too.
 //!
-//! Its runnable threads have equal parts. A thread spends credit while it is on a fast core.
-//! Threads with credit run there, those with most first; at each `tick` one whose credit is spent
-//! makes room for the one with most on a slow core. Where nobody has any left, nobody moves.
+//! An application's runnable threads have equal parts. A thread spends credit while it is on a fast
+//! core. Threads with credit run there, those with most first; at each `tick` one whose credit is
+//! spent makes room for the one with most on a slow core. If no thread has credit left, none moves.
 //!
-//! What the paper leaves open. What is left at the end of a period, or owed (somebody is on a fast
-//! core without credit because nobody else has any), is carried into the next, up to one period: so
-//! shares come out in the long run though threads cannot be packed exactly. When threads start or
-//! end, credit for the rest of the period is dealt out anew, by the speedups of then. Threads that
-//! have been awake within the last period count as runnable: else who sleeps often would go without
-//! for having slept just then. Credits that differ by less than a tick count as equal when a period
-//! begins.
+//! The paper leaves open:
 //!
-//! Three or more kinds: adjacent pairs trade, and time counts by rank: 1 on the fastest, 0 on the
-//! slowest, those between evenly spaced; so does what there is to award. `B` counts hardware
-//! threads, with SMT. Idle cores, more threads than cores: `os/kind_queues.rs`.
+//! - *The rest of a period.* Credit that is left or owed (a thread is on a fast core without credit
+//!   because no other has any) is carried into the next period, up to one period. So shares come
+//!   out in the long run though threads cannot be packed exactly.
+//! - *Changes.* When threads start or end, credit for the rest of the period is awarded again, by
+//!   the speedups at that time.
+//! - *Sleepers.* Threads that have been awake within the last period count as runnable; otherwise a
+//!   thread that often sleeps might get nothing because it happened to sleep at the award.
+//! - *Ties.* Credits that differ by less than a tick count as equal when a period begins.
+//!
+//! Three or more kinds: adjacent pairs trade. Time counts by rank: 1 on the fastest, 0 on the
+//! slowest, evenly spaced in between; so does the time to be awarded. `B` counts hardware threads,
+//! with SMT. Idle cores, more threads than cores: `os/kind_queues.rs`.
 //!
 //! Knobs: `value` (speedup), `period` (1 s), `speedup` (utility), `tick` (4 ms), `slice` (3 ms). A
 //! tick costs O(cores), an award O(threads).
@@ -46,7 +49,7 @@ use crate::contract::{
 use crate::registry::{Entry, Trait};
 use crate::speedup::{Applications, Rule, Source};
 
-/// In the list of policies.
+/// Entry in the registry.
 pub const ENTRY: Entry = Entry {
     name: "prop-sp",
     summary: "fast-core time in proportion to weight x speedup",
@@ -73,14 +76,14 @@ pub const ENTRY: Entry = Entry {
     make: |knobs, _| Box::new(PropSp::new(knobs)),
 };
 
-/// Of a thread.
+/// Credit of a thread.
 #[derive(Clone, Copy, Debug, Default)]
 struct Account {
-    /// Credit when `spent` was what it is here, ns.
+    /// Credit at the time when `spent` was updated, ns.
     credit: i64,
-    /// Time on fast cores that has been taken off the credit, ns.
+    /// Time on fast cores that has been deducted, ns.
     spent: u64,
-    /// What it was awarded last, as a fraction of a fast core.
+    /// Last award, as a fraction of a fast core.
     rate: f64,
 }
 
@@ -90,7 +93,7 @@ impl Account {
     }
 }
 
-/// Of an application, while credit is dealt out.
+/// An application during an award.
 #[derive(Clone, Copy, Debug, Default)]
 struct Claimant {
     threads: u32,
@@ -99,10 +102,10 @@ struct Claimant {
     rate: f64,
 }
 
-/// See the file's head.
+/// The policy `prop-sp`.
 #[derive(Debug)]
 pub struct PropSp {
-    /// What is taken off a speedup.
+    /// Deducted from a speedup: 1 with `value=net`, else 0.
     less: f64,
     period: Nanos,
     tick: Nanos,
@@ -112,11 +115,11 @@ pub struct PropSp {
     kinds: Vec<KindId>,
     apps: Applications,
     accounts: Vec<Account>,
-    /// Until when credit has been awarded.
+    /// Time until which credit has been awarded.
     until: Nanos,
-    /// Whether others are runnable than then.
+    /// True if the runnable threads have changed since.
     stale: bool,
-    /// Scratch: by application; and those that have runnable threads, by value of a thread.
+    /// Scratch: by application; and applications with runnable threads, by value per thread.
     claimants: Vec<Claimant>,
     by_value: Vec<(f64, AppId)>,
 }
@@ -125,7 +128,7 @@ fn credit(accounts: &[Account], kinds: &[KindId], thread: ThreadId, stats: &Thre
     accounts.get(thread.index()).map_or(0, |account| account.left(stats, kinds))
 }
 
-/// Whether a thread is runnable, or was within the last period.
+/// True if a thread is runnable, or was within the last period.
 fn is_awake(stats: &ThreadStats, now: Nanos, period: Nanos) -> bool {
     stats.runnable() || now.saturating_sub(stats.since) < period
 }
@@ -148,8 +151,8 @@ impl PropSp {
         }
     }
 
-    /// Fast cores, those of kinds between the fastest and the slowest in part: as `fast_time`
-    /// counts time.
+    /// Number of fast cores; kinds between the fastest and the slowest count in part, as in
+    /// `fast_time`.
     fn fast_cores(&self) -> f64 {
         let online = self.queues.kinds().cores;
         let slowest = online.len() - 1;
@@ -160,8 +163,8 @@ impl PropSp {
         weighted.sum::<f64>() / slowest.max(1) as f64
     }
 
-    /// What each thread of each application is to have of the fast cores from now on. O(threads +
-    /// apps log apps).
+    /// Computes the part of the fast cores that each thread of each application gets from now on.
+    /// O(threads + apps log apps).
     fn deal_out(&mut self, view: &View<'_>) {
         self.apps.clear();
         self.claimants.fill(Claimant::default());
@@ -186,8 +189,8 @@ impl PropSp {
             let value = claimant.weight as f64 / threads * (speedup - self.less);
             self.by_value.push((value / threads, app));
         }
-        // Whoever is due more than all its threads can use comes first, and leaves the rest to the
-        // others.
+        // An application that is due more than all its threads can use comes first, and leaves the
+        // rest to the others.
         self.by_value.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         let value = |&(per_thread, app): &(f64, AppId)| {
             per_thread * f64::from(self.claimants[app.index()].threads)
@@ -206,7 +209,7 @@ impl PropSp {
         }
     }
 
-    /// Credit until the end of the period, for which some has been awarded before.
+    /// Awards credit until the end of the period, replacing what was awarded for it before.
     fn award(&mut self, view: &View<'_>) {
         self.deal_out(view);
         let taken_back = self.until.saturating_sub(view.now).0 as f64;
@@ -264,7 +267,7 @@ impl Policy for PropSp {
     fn event(&mut self, event: Event, view: &View<'_>, say: &mut Directives) {
         match event {
             Event::Started(thread) => {
-                // Its number may be one that it, or somebody else, has had.
+                // The number may be reused, by the same thread or another.
                 if self.accounts.len() <= thread.index() {
                     self.accounts.resize(thread.index() + 1, Account::default());
                 }
@@ -306,7 +309,7 @@ mod tests {
         bench
     }
 
-    /// Lets whole seconds pass; by thread, its time on big cores, s.
+    /// Runs for some seconds. Returns each thread's time on big cores, s.
     fn play(bench: &mut Bench, seconds: u32) -> Vec<f64> {
         let before: Vec<_> = bench.threads.iter().map(|stats| stats.time_on[BIG]).collect();
         for _ in 0..seconds * 250 {

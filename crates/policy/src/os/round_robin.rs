@@ -1,4 +1,4 @@
-//! `round-robin`: applications share the fast cores equally, whatever they gain from them.
+//! `round-robin`: applications share the fast cores equally, whatever their speedups.
 //!
 //! Source: Becchi and Crowley, "Dynamic thread assignment on heterogeneous multiprocessor
 //! architectures", Computing Frontiers 2006; the period is that of Saez et al., JPDC 102 (2017).
@@ -12,15 +12,16 @@
 //!
 //! A thread on a slow core takes the place of one on a fast core with the same turn or a later one.
 //! So the fast cores are dealt out one by one, each to the application that has had least of them,
-//! the period to come counted in, and the fast-core time of every application tends to `B / n` of
-//! the whole, `n` being the number of applications (one that cannot use so much leaves the rest to
-//! the others). An application that comes later starts even with the one that has had least; one
-//! that slept is at most one period behind the least of those that did not, or it would hold the
-//! fast cores for as long as it had slept.
+//! including the period to come. The fast-core time of every application tends to `B / n` of the
+//! whole for `n` applications; one that cannot use so much leaves the rest to the others.
 //!
-//! Three or more kinds: adjacent pairs trade by the same rule, and time counts by rank: 1 on the
-//! fastest, 0 on the slowest, those between evenly spaced. `B` counts hardware threads, with SMT.
-//! Idle cores, more threads than cores: `os/kind_queues.rs`.
+//! An application that comes later starts even with the one that has had least. One that slept is
+//! at most one period behind the least of those that did not; otherwise it would hold the fast
+//! cores for as long as it had slept.
+//!
+//! Three or more kinds: adjacent pairs trade by the same rule. Time counts by rank: 1 on the
+//! fastest, 0 on the slowest, evenly spaced in between. `B` counts hardware threads, with SMT. Idle
+//! cores, more threads than cores: `os/kind_queues.rs`.
 //!
 //! Knobs: `period` (850 ms), `slice` (3 ms).
 
@@ -32,7 +33,7 @@ use crate::contract::{
 };
 use crate::registry::{Entry, Trait};
 
-/// In the list of policies.
+/// Entry in the registry.
 pub const ENTRY: Entry = Entry {
     name: "round-robin",
     summary: "applications take turns on the fast cores",
@@ -51,19 +52,19 @@ pub const ENTRY: Entry = Entry {
     make: |knobs, _| Box::new(RoundRobin::new(knobs)),
 };
 
-/// See the file's head.
+/// The policy `round-robin`.
 #[derive(Debug)]
 pub struct RoundRobin {
     period: Nanos,
     slice: Nanos,
     queues: KindQueues<i64>,
-    /// By thread: fast-core time already counted, and the claim (the turn, negated).
+    /// By thread: fast-core time already counted, and the claim (the negated turn).
     threads: Vec<(u64, i64)>,
-    /// By thread: when the one started that was last told to have.
+    /// By thread: start of the last thread known under this number.
     starts: Vec<Option<Nanos>>,
     /// By application: fast-core time; `None` before its first thread.
     apps: Vec<Option<u64>>,
-    /// By application: whether it had a runnable thread at the last rotation.
+    /// By application: true if it had a runnable thread at the last rotation.
     awake: Vec<bool>,
     /// Scratch: runnable threads in order of application and fast-core time.
     order: Vec<(AppId, u64, ThreadId)>,
@@ -87,8 +88,8 @@ impl RoundRobin {
         }
     }
 
-    /// What is known of a thread that starts and has not been here before, and of its application
-    /// if that begins with it, is of others that had their numbers before.
+    /// Clears records of a reused number: those of a thread that starts for the first time and, if
+    /// its application begins with it, those of the application.
     fn forget_namesakes(&mut self, thread: ThreadId, view: &View<'_>) {
         let stats = view.thread(thread);
         let is_known = |other: ThreadId| {
@@ -97,7 +98,7 @@ impl RoundRobin {
         if is_known(thread) {
             return;
         }
-        // Others that begin with it may be there already.
+        // Other threads that the application begins with may already be there.
         let is_first = || {
             view.live.iter().all(|&other| view.thread(other).app != stats.app || !is_known(other))
         };
@@ -118,8 +119,8 @@ impl RoundRobin {
         self.starts[thread.index()] = Some(stats.started);
     }
 
-    /// Adds what a thread has had since to its application, which begins with the least of the
-    /// others.
+    /// Adds a thread's new fast-core time to its application. An application begins with the least
+    /// of the others.
     fn count_time(&mut self, thread: ThreadId, view: &View<'_>) {
         let (stats, app) = (view.thread(thread), view.thread(thread).app.index());
         if self.threads.len() <= thread.index() {
@@ -140,8 +141,8 @@ impl RoundRobin {
         apps.filter_map(|app| *self.apps.get(app)?).min().unwrap_or(0)
     }
 
-    /// Applications that slept at the last rotation are no further behind than a period; `order`
-    /// has those that are runnable now.
+    /// Limits how far applications that slept at the last rotation are behind to one period;
+    /// `order` has the runnable ones.
     fn bring_forward(&mut self) {
         let least =
             self.order.iter().filter(|(app, ..)| self.awake.get(app.index()) == Some(&true));
@@ -242,7 +243,7 @@ mod tests {
         bench
     }
 
-    /// Lets periods pass; fast-core time by application, in periods.
+    /// Runs for some periods. Returns fast-core time by application, in periods.
     fn shares(bench: &mut Bench, big: usize, periods: u32) -> Vec<f64> {
         let period = Nanos::from_millis(850);
         for _ in 0..periods {

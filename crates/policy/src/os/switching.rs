@@ -1,24 +1,24 @@
-//! Switching between kinds: what cluster switching ([`super::cs`]) and the in-kernel switcher
-//! ([`super::iks`]) have in common.
+//! Switching between kinds: shared by cluster switching ([`super::cs`]) and the in-kernel switcher
+//! ([`super::iks`]).
 //!
-//! A *unit* has cores of several kinds, of which one kind works at a time. Its queues belong to
-//! none of its cores: they are virtual cores, and a switch gives them to other cores. So threads
-//! need not be told of a switch; each pays one migration.
+//! A *unit* has cores of several kinds, of which one kind is in use at a time. Its queues do not
+//! belong to cores: they are virtual cores, and a switch gives them to other cores. So a switch
+//! needs no directives about threads; each thread pays one migration.
 //!
 //! ```text
-//! u = mean utilisation of the unit's working cores (PELT, 0 to 1)
+//! u = mean utilisation of the unit's cores in use (PELT, 0 to 1)
 //! u > up   -> the next faster kind takes over        u < down -> the next slower one
 //! ```
 //!
-//! A core that has just taken over was idle before, and its utilisation says so for a while: until
-//! `settle` (128 ms, four half-lives of PELT: 94 % of the new value) has passed since the start or
-//! the last switch, the unit does not go down.
+//! A core that has just taken over was idle before, which its utilisation shows for a while. So the
+//! unit does not go down within `settle` (128 ms, four half-lives of PELT: 94 % of the new value)
+//! of the start or the last switch.
 //!
-//! Threads that may run on none of the working cores are the exception to "one kind at a time":
-//! they would wait for ever. From the first such thread on, cores that are switched off serve a
-//! queue for those alone.
+//! Threads that may run on none of the cores in use are the exception to "one kind at a time": they
+//! would wait for ever. From the first such thread on, cores that are switched off serve a queue
+//! for these threads alone.
 //!
-//! Within the working cores threads are shared as in [`super::cfs_unaware`].
+//! Cores in use share threads as in [`super::cfs_unaware`].
 
 use std::ops::Range;
 
@@ -65,12 +65,12 @@ pub const KNOBS: &[Knob] = &[
     },
 ];
 
-/// Cores of which one kind works at a time.
+/// Cores of which one kind is in use at a time.
 #[derive(Clone, Debug)]
 struct Unit {
     /// Its cores by level, the fastest kind first.
     levels: Vec<Vec<CoreId>>,
-    /// The level that works.
+    /// The level in use.
     active: usize,
     /// Its queues: as many as its largest level has cores.
     queues: Range<u32>,
@@ -88,15 +88,15 @@ pub struct Switching {
     fast_first: bool,
     units: Vec<Unit>,
     homes: Homes,
-    /// The core that serves each queue; `None`: none does.
+    /// The core that serves each queue, or `None`.
     core_of: Vec<Option<CoreId>>,
-    /// Where threads wait that may run on no working core.
+    /// Queue of threads that may run on no core in use.
     bound: QueueId,
     has_bound: bool,
 }
 
 impl Switching {
-    /// What both policies want to be told.
+    /// What both policies need.
     pub const INTEREST: Interest = Interest::UTILISATION.and(Interest::WOKE).and(Interest::BLOCKED);
 
     /// From the values of [`KNOBS`].
@@ -119,7 +119,7 @@ impl Switching {
     /// fastest first. Cores in no unit stay off.
     ///
     /// # Errors
-    /// Thresholds that make no sense.
+    /// Inconsistent thresholds.
     pub fn start(
         &mut self,
         policy: &'static str,
@@ -139,8 +139,7 @@ impl Switching {
             fair::make_queue(say);
         }
         self.bound = fair::make_queue(say);
-        // The queue of bound threads is a class of its own: nobody is balanced into it or out of
-        // it.
+        // The queue of bound threads is a class of its own: balance leaves it alone.
         self.homes = Homes::new((0..queues).map(|queue| (0, queue)).chain([(1, 0)]));
         self.core_of = vec![None; queues as usize];
         for core in &view.machine.cores {
@@ -153,7 +152,7 @@ impl Switching {
         Ok(())
     }
 
-    /// Answers an event.
+    /// Handles an event.
     pub fn event(&mut self, event: Event, view: &View<'_>, say: &mut Directives) {
         match event {
             Event::Started(thread) => {
@@ -195,7 +194,7 @@ impl Switching {
         }
     }
 
-    /// Chooses the level that a unit should work at; whether that is another than before.
+    /// Chooses the level of a unit. True if it has changed.
     fn judge(&mut self, unit: usize, view: &View<'_>) -> bool {
         let (up, down, settle) = (self.up, self.down, self.settle);
         let unit = &mut self.units[unit];
@@ -218,8 +217,8 @@ impl Switching {
         true
     }
 
-    /// Gives a unit's queues to the cores of its working level, or of the nearest level that has
-    /// any, and switches its others off.
+    /// Gives a unit's queues to the cores of its level in use, or of the nearest level with online
+    /// cores, and switches its others off.
     fn switch_on(&mut self, unit: usize, view: &View<'_>, say: &mut Directives) {
         let state = &mut self.units[unit];
         let mut by_distance: Vec<_> = (0..state.levels.len()).collect();
@@ -247,7 +246,7 @@ impl Switching {
                 say.prefer(queue, fair::nearest_first(view.machine, core, &cores));
             }
         }
-        // Last: threads that must leave find the new cores serving their queues already, and go
+        // Last, so that threads that must leave find the new cores serving their queues and go
         // nowhere else.
         for core in all.into_iter().filter(|core| !working.contains(core)) {
             self.switch_off(core, say);
@@ -278,8 +277,8 @@ impl Switching {
         self.bound
     }
 
-    /// After a switch: threads whose queue has no core any more, or whose core they may not run on,
-    /// or that are bound, find a place.
+    /// After a switch: finds a place for threads whose queue has no core any more, that may not run
+    /// on its core, or that are bound.
     fn rehome(&mut self, view: &View<'_>, say: &mut Directives) {
         for &thread in view.live {
             let Some(queue) = view.thread(thread).queue else { continue };

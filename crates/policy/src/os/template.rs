@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! an idle core takes the thread with least virtual time from the one queue that all cores serve
-//! who wakes is offered to idle cores in order of their speed, the fastest first
+//! a thread that wakes is offered to idle cores in order of their speed, the fastest first
 //! ```
 //!
 //! Source: the paper or system that it comes from, with section or equation.
@@ -19,7 +19,7 @@ use crate::contract::{
 };
 use crate::registry::{Entry, Trait};
 
-/// In the list of policies.
+/// Entry in the registry.
 pub const ENTRY: Entry = Entry {
     name: "template",
     summary: "one queue, idle cores woken fastest first",
@@ -35,7 +35,7 @@ pub const ENTRY: Entry = Entry {
     make: |knobs, _| Box::new(TemplatePolicy::new(knobs)),
 };
 
-/// The one queue.
+/// The only queue.
 const ALL: QueueId = QueueId(0);
 
 /// State of the policy: what it keeps between events.
@@ -51,7 +51,7 @@ impl TemplatePolicy {
 }
 
 impl Policy for TemplatePolicy {
-    /// Starts and ends are always told. Ask for what you use:
+    /// Starts and ends are always reported. Ask for what you use:
     /// `Interest::WOKE.and(Interest::PROGRESS)`.
     fn interest(&self) -> Interest {
         Interest::NONE

@@ -1,24 +1,24 @@
-//! The least of many numbers, some of which change: a tree of matches, each won by the lesser, of
-//! equals by the one before.
+//! The least of many changing numbers: a tree of matches, each won by the lesser number or, of
+//! equals, by the first.
 //!
-//! A change is played again from the bottom up, as far as it makes a difference: O(log n), no
-//! allocation. (A sorted set would do, too, at many times the price.)
+//! A change replays matches from the bottom up, as far as it makes a difference: O(log n), no
+//! allocation. It is many times cheaper than a sorted set.
 
 /// No number.
 const ABSENT: u64 = u64::MAX;
 
-/// See the file's head.
+/// Numbers by place, and the winners of all matches.
 #[derive(Clone, Debug, Default)]
 pub struct Tournament {
     /// By place.
     numbers: Vec<u64>,
-    /// Node 1 is the final, node `n` has the winners of `2n` and `2n + 1`; nodes from the number of
+    /// Node 1 is the final; node `n` has the winners of `2n` and `2n + 1`; nodes from the number of
     /// leaves on are the places.
     winners: Vec<u32>,
 }
 
 impl Tournament {
-    /// So many zeros.
+    /// A tournament of so many zeros.
     pub fn new(places: usize) -> Self {
         let leaves = places.next_power_of_two();
         let mut numbers = vec![ABSENT; leaves];
@@ -30,7 +30,7 @@ impl Tournament {
         tournament
     }
 
-    /// Who comes up from a node.
+    /// The winner at a node.
     fn winner(&self, node: usize) -> u32 {
         let leaves = self.numbers.len();
         if node < leaves { self.winners[node] } else { (node - leaves) as u32 }
@@ -41,7 +41,7 @@ impl Tournament {
         if self.numbers[after as usize] < self.numbers[before as usize] { after } else { before }
     }
 
-    /// The number of a place from now on; `None`: it has none. `u64::MAX` counts as none.
+    /// Sets or removes (`None`) the number of a place. `u64::MAX` counts as none.
     pub fn set(&mut self, place: usize, number: Option<u64>) {
         let number = number.unwrap_or(ABSENT);
         if std::mem::replace(&mut self.numbers[place], number) == number {
@@ -50,7 +50,8 @@ impl Tournament {
         let mut node = (self.numbers.len() + place) / 2;
         while node > 0 {
             let winner = self.match_at(node);
-            // Who wins here is who won before, and is another: nothing changes further up.
+            // The winner here is the same as before and not the changed place: nothing changes
+            // further up.
             if self.winners[node] == winner && winner as usize != place {
                 return;
             }

@@ -1,27 +1,27 @@
-//! In which round each thread is. Those that count are all in the least round that anybody is in,
-//! `base`, or in the one after it: who would open a third is kept in the second, and so has had for
-//! nothing what nobody else could use.
+//! The round of each thread. Threads that count are all in the least round of any, `base`, or in
+//! the one after it. A thread that would open a third stays in the second, so time that no other
+//! thread could use is not charged.
 
 use crate::contract::ThreadId;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     round: u64,
-    /// Where it stands among those that count in its round.
+    /// Its index among the threads that count in its round.
     member: Option<u32>,
 }
 
-/// See the file's head.
+/// Rounds of all threads.
 #[derive(Debug, Default)]
 pub struct Rounds {
     threads: Vec<Place>,
     base: u64,
-    /// Threads that count in the round `base`, and in the one after it, in no order.
+    /// Threads that count, in the round `base` and in the one after it, in no order.
     members: [Vec<ThreadId>; 2],
 }
 
 impl Rounds {
-    /// The least round that anybody is in who counts.
+    /// The least round of any thread that counts.
     pub const fn base(&self) -> u64 {
         self.base
     }
@@ -31,8 +31,8 @@ impl Rounds {
         self.members[0].len()
     }
 
-    /// Whether something holds of all threads in the least round. The one that it was found not to
-    /// hold of is looked at first the next time: as long as that is right, O(1).
+    /// True if the condition holds for all threads in the least round. The thread for which it
+    /// failed is tested first the next time: O(1) while it still fails.
     pub fn all_in_base(&mut self, mut holds: impl FnMut(ThreadId) -> bool) -> bool {
         let Some(other) = self.members[0].iter().position(|&thread| !holds(thread)) else {
             return true;
@@ -49,8 +49,8 @@ impl Rounds {
         self.threads.get(thread.index()).map_or(self.base, |place| place.round)
     }
 
-    /// A thread starts, as one that has been in no round yet: its number may be one that somebody
-    /// has had. Otherwise as [`Rounds::enter`].
+    /// A thread starts. Forgets the round of an earlier thread of the same number; otherwise as
+    /// [`Rounds::enter`].
     pub fn start(&mut self, thread: ThreadId, of_core: u64, counts: bool) -> u64 {
         self.leave(thread);
         if let Some(place) = self.threads.get_mut(thread.index()) {
@@ -59,9 +59,9 @@ impl Rounds {
         self.enter(thread, of_core, counts)
     }
 
-    /// A thread becomes runnable: in its own round, in that of its core if that is later, and never
-    /// before the least one. It `counts` unless it is bound to some cores, where others' rounds may
-    /// not wait for it. Returns its round.
+    /// A thread becomes runnable. It enters its own round or that of its core if that is later, but
+    /// no round before the least one. It `counts` unless it is bound to some cores, where others'
+    /// rounds must not wait for it. Returns its round.
     pub fn enter(&mut self, thread: ThreadId, of_core: u64, counts: bool) -> u64 {
         self.leave(thread);
         if self.threads.len() <= thread.index() {
@@ -76,15 +76,15 @@ impl Rounds {
         round
     }
 
-    /// A thread has ended, or sleeps: nobody waits for it. It keeps its round.
+    /// A thread has ended or sleeps: no round waits for it. It keeps its round.
     pub fn leave(&mut self, thread: ThreadId) {
         if self.discount(thread) {
             self.open();
         }
     }
 
-    /// A thread has used up what it may have in its round. Returns the round that it is in now, and
-    /// whether that is the next one: it is not where somebody is still in the round before its own.
+    /// A thread has used up its quota in its round. Returns its round now, and true if that is the
+    /// next one: it stays if some thread is still in the round before its own.
     pub fn advance(&mut self, thread: ThreadId) -> (u64, bool) {
         let Some(&Place { round: before, .. }) = self.threads.get(thread.index()) else {
             return (self.base, false);
@@ -105,14 +105,14 @@ impl Rounds {
         &mut self.members[usize::from(round > self.base)]
     }
 
-    /// A thread counts from now on, in its round.
+    /// Counts a thread in its round.
     fn count(&mut self, thread: ThreadId) {
         let members = self.members_of(self.threads[thread.index()].round);
         members.push(thread);
         self.threads[thread.index()].member = Some(members.len() as u32 - 1);
     }
 
-    /// A thread counts no more. Whether it has until now.
+    /// Stops counting a thread. True if it counted.
     fn discount(&mut self, thread: ThreadId) -> bool {
         let Some(Place { round, member: Some(member) }) = self.threads.get(thread.index()).copied()
         else {
@@ -127,7 +127,7 @@ impl Rounds {
         true
     }
 
-    /// Goes on to the next round once nobody is left in the least one.
+    /// Goes on to the next round once the least one is empty.
     fn open(&mut self) {
         if self.members[0].is_empty() && !self.members[1].is_empty() {
             self.base += 1;

@@ -35,7 +35,7 @@ fn new_threads_spread_over_all_cores_fast_ones_first() {
     let mut bench = Bench::start(2, 1, make("a-dwrr", &[]).unwrap());
     let threads: Vec<_> = (0..5).map(|_| bench.spawn(0)).collect();
     let queues: Vec<_> = threads.into_iter().map(|thread| bench.queue_of(thread)).collect();
-    // Nobody runs on this bench: those that wait count.
+    // No thread runs on this bench: waiting threads count.
     assert_eq!(queues, [0, 1, 2, 0, 1].map(|queue| Some(QueueId(queue))));
 }
 
@@ -207,7 +207,7 @@ proptest! {
     fn one_look_at_those_left_behind_finds_who_a_look_at_all_slower_cores_would(
         threads in prop::collection::vec((prop::option::of(0u32..7), any::<bool>(), prop::bool::weighted(0.2)), 1..10),
     ) {
-        // What threads are and do, on a bench whose own policy is of no account.
+        // Threads and their states, from a bench whose own policy does not matter.
         let mut bench = Bench::on(machine(&[("prime", 1024, 2), ("big", 800, 2), ("little", 300, 3)]), make("pinned", &[]).unwrap());
         let mut policy = ADwrr::new(&Knobs::new("a-dwrr", ENTRY.knobs, &[]).unwrap());
         policy.start(&bench.view_of(&[]), &mut Directives::default()).unwrap();

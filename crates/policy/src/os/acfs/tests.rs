@@ -1,4 +1,4 @@
-//! What `acfs` says on the bench.
+//! Directives of `acfs` on the bench.
 
 use evenkeel_machine::{CoreId, KindId};
 
@@ -154,7 +154,7 @@ fn nobody_moves_while_there_is_a_fast_core_for_everyone() {
         bench.run(thread, CoreId(core));
     }
     bench.threads[0].virtual_time = 60_000_000_000;
-    // A slow core has taken the second over, long since it was placed.
+    // A slow core has taken the second over, long after it was placed.
     bench.now = Nanos::from_secs(1);
     let said = bench.deliver(Event::Timer).to_vec();
     assert_eq!(swaps(&said), []);
@@ -255,8 +255,8 @@ fn every_kind_is_host_to_those_of_the_others_unless_told_not_to_and_makes_room_f
 
 #[test]
 fn a_guest_trades_with_nobody_as_long_as_it_is_one() {
-    // A guest's turn ends with its last slice, 3 ms each and twice that, at the latest, and cores
-    // see that with a grain of 4 ms.
+    // A guest's turn ends at the latest with its last slice, of 3 ms or twice that, which cores
+    // notice with a grain of 4 ms.
     for (slices, batch, turn) in [
         ("equal-time", "1", 7),
         ("equal-work", "1", 10),
@@ -264,7 +264,7 @@ fn a_guest_trades_with_nobody_as_long_as_it_is_one() {
         ("equal-work", "2", 16),
     ] {
         let mut bench = full(1, 1, 2.0, &[("slices", slices), ("batch", batch)]);
-        // The one on the slow core is far behind, and belongs to the fast one.
+        // The thread on the slow core is far behind, and belongs to the fast one.
         bench.threads[0].virtual_time = 9_000_000_000;
         bench.threads[1].virtual_time = 8_000_000_000;
         bench.threads[1].queue = bench.queue_of(ThreadId(0));
@@ -374,7 +374,7 @@ fn a_thread_that_wakes_is_no_further_behind_than_a_swap_period_whenever_it_slept
     let mut bench = full(1, 1, 2.0, &[]);
     bench.threads[0].virtual_time = 5_000_000_000;
     bench.threads[1].virtual_time = 5_000_000_000;
-    // It is awake at every tick, and far behind nevertheless.
+    // It is awake at every tick and still far behind.
     bench.deliver(Event::Timer);
     bench.block(ThreadId(1));
     bench.threads[1].virtual_time = 1_000_000_000;
@@ -387,8 +387,8 @@ fn a_thread_that_wakes_is_no_further_behind_than_a_swap_period_whenever_it_slept
     assert_eq!(bench.said, [], "not behind");
 }
 
-/// A newcomer that starts at 5 s, beside the two that have `v` of 5 and 4 s, and sleeps when it has
-/// run for so long: where it is put when it wakes.
+/// A newcomer that starts at 5 s, beside two threads with `v` of 5 and 4 s, and sleeps when it has
+/// run for `ran`. Returns where it is put when it wakes.
 fn newcomer_that_sleeps_after(ran: Nanos, weight: u32, set: &[(&str, &str)]) -> Option<u64> {
     let mut bench = full(1, 1, 2.0, set);
     bench.threads[0].virtual_time = 5_000_000_000;
@@ -420,14 +420,14 @@ fn a_thread_that_first_wakes_is_no_further_ahead_than_by_all_that_it_has_run() {
     let slept_after = |ran, weight, set: &[(&str, &str)]| {
         newcomer_that_sleeps_after(Nanos::from_millis(ran), weight, set)
     };
-    // Of the greatest of 5 s half a T_swap is taken back, for the least is further away.
+    // Half a T_swap is taken off the greatest of 5 s, because the least is further away.
     let from = 4_575_000_000;
     for ran in [0, 100, 999] {
         assert_eq!(slept_after(ran, 1024, &[]), Some(from + ran * 1_000_000), "{ran}");
     }
-    // Who is to have an eighth of the others' time is as far ahead after an eighth of it.
+    // A thread with an eighth of the others' weight is as far ahead after an eighth of the time.
     assert_eq!(slept_after(100, 128, &[]), Some(from + 800_000_000));
-    // With trades due sooner less is taken back; and the least is never gone below.
+    // With trades due sooner less is taken off, and it never goes below the least.
     assert_eq!(slept_after(0, 1024, &[("swap", "200")]), Some(4_900_000_000));
     assert_eq!(slept_after(0, 1024, &[("swap", "5000")]), Some(4_000_000_000));
     assert_eq!(slept_after(0, 1024, &[("newcomer", "all")]), None, "the paper's");
@@ -443,7 +443,7 @@ fn a_sleeping_application_keeps_the_charge_of_its_waking_hours() {
     assert_eq!(charge_on_little(&said, ThreadId(1)), None, "{said:?}");
 }
 
-/// At which virtual time a thread starts that may run on the little core only.
+/// Virtual time at which a thread starts that may run on the little core only.
 fn start_of_a_bound_newcomer(bench: &mut Bench) -> Option<Start> {
     let little = CoreId(bench.cores.len() as u32 - 1);
     let newcomer = bench.spawn_on(9, &[little]);
@@ -539,7 +539,7 @@ fn a_thread_that_may_not_go_to_one_kind_still_goes_to_the_next() {
         let thread = bench.spawn(core);
         bench.run(thread, CoreId(core));
     }
-    // Three wait for the little core, where one should; the first in line may not go to the prime
+    // Three wait for the little core, where one should; the first of them may not go to the prime
     // core.
     let bound = bench.spawn_on(3, &[CoreId(1), CoreId(2)]);
     let others = [bench.spawn(4), bench.spawn(5)];

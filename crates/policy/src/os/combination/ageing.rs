@@ -1,15 +1,15 @@
-//! Ageing: the longest job to the fastest core.
+//! Ageing: the longest job goes to the fastest core.
 //!
 //! ```text
 //! rem(t) = distance(t) - progress(t)      work to the next milestone, instructions
 //!   equal     distance the same large number for all: the thread that is behind has the greatest
 //!             rem
-//!   profile   distance that was told first, kept for the whole run: a profile knows a thread, not
-//!             its intervals. It is of another input, so that ratios count: once a thread has gone
+//!   profile   the first distance given, kept for the whole run: a profile knows a thread, not its
+//!             intervals. It comes from another input, so only ratios count: once a thread has gone
 //!             beyond its distance, those of all threads of its application double
-//!             (meant for a profile of a run beforehand, or the estimator `offline`, whose distance
+//!             (meant for a profile of an earlier run, or the estimator `offline`, whose distance
 //!             is the mean of a whole run)
-//!   oracle    rem as the estimator tells it now (meant for `oracle`: the true one)
+//!   oracle    rem as the estimator gives it now (meant for `oracle`: the true one)
 //!
 //! N <= cores  one each, longest to fastest
 //! N > cores   core c should receive (sum rem / sum capacity) x capacity(c); threads, longest
@@ -17,26 +17,26 @@
 //!             have none, one each
 //! ```
 //!
-//! A thread that may run on some cores only is dealt among those. Where they are all taken, and one
-//! of them by a thread that may also go to a core that nobody has, that thread makes way.
+//! A thread that may run on some cores only is dealt among those. If they are all taken, and one of
+//! them by a thread that may also go to a free core, that thread makes way.
 //!
-//! A thread of which the estimator tells nothing counts as under `equal`, so as a long one.
+//! A thread for which the estimator gives no distance counts as under `equal`, thus as a long one.
 //! Milestones are barriers, joins and ends (`bt`), or also the end of each critical section
 //! (`bcjt`). The latter goes with `prediction=equal` only, and is refused with the others: their
-//! distances reach to the next barrier, join or end, and would not start anew at the end of a
-//! critical section. `order=shortest` deals the shortest first, for comparison.
+//! distances reach to the next barrier, join or end, and would not restart at the end of a critical
+//! section. `order=shortest` deals the shortest first, for comparison.
 //!
-//! `--profile-from FACTOR` runs the workload at that size beforehand, under `cfs-unaware`. It keeps
-//! one figure for each thread: the work between two milestones, in the mean over its instructions.
-//! Threads are told apart by the order in which their application made them. The run beforehand is
-//! not part of the result.
+//! `--profile-from FACTOR` first runs the workload at that size under `cfs-unaware`. It keeps one
+//! figure for each thread: the work between two milestones, in the mean over its instructions.
+//! Threads are identified by the order in which their application made them. The run is not part of
+//! the result.
 //!
 //! Up to 64 cores are dealt together, more in groups with the same mix of kinds
-//! (`combination/groups.rs`): there the longest threads take a few intervals to get where they
-//! belong.
+//! (`combination/groups.rs`): there the longest threads take a few intervals to reach the fastest
+//! cores.
 //!
-//! Of real threads nobody knows distances, and nobody sees critical sections: the live mechanisms
-//! refuse `prediction=profile`, `prediction=oracle` and `milestones=bcjt`.
+//! Distances and critical sections of real threads are unknown: the live mechanisms refuse
+//! `prediction=profile`, `prediction=oracle` and `milestones=bcjt`.
 //!
 //! Knobs: `prediction` (equal), `order` (longest), `milestones` (bt).
 //!
@@ -56,14 +56,14 @@ pub const PREDICTION: Knob = Knob::Word {
             true one",
 };
 
-/// Who is dealt first.
+/// Which threads are dealt first.
 pub const ORDER: Knob = Knob::Word {
     name: "order",
     words: &["longest", "shortest"],
     about: "which job goes to the fastest core",
 };
 
-/// What counts as a milestone.
+/// Which events are milestones.
 pub const MILESTONES: Knob = Knob::Word {
     name: "milestones",
     words: &["bt", "bcjt"],
@@ -81,15 +81,15 @@ enum Prediction {
     Oracle,
 }
 
-/// What a thread has before it.
+/// Distances of threads to their next milestones.
 #[derive(Clone, Debug)]
 pub struct Ageing {
     prediction: Prediction,
     shortest_first: bool,
     critical_sections: bool,
-    /// Profile: by thread, the distance that was told first, instructions.
+    /// Profile: by thread, the first distance given, instructions.
     distances: Vec<Option<u64>>,
-    /// Profile: by application, how many times as long as they were told its distances are by now.
+    /// Profile: by application, the present factor on its distances.
     growth: Vec<f64>,
 }
 
@@ -109,7 +109,7 @@ impl Ageing {
         }
     }
 
-    /// What must be told for predictions and milestones to be right.
+    /// What predictions and milestones need from the mechanism.
     pub fn interest(&self) -> Interest {
         let distances = match self.prediction {
             Prediction::Equal => Interest::NONE,
@@ -120,26 +120,26 @@ impl Ageing {
         read.and(if self.critical_sections { Interest::CRITICAL_SECTION } else { Interest::NONE })
     }
 
-    /// Why the values of the knobs do not go together, if they do not.
+    /// The contradiction between values of the knobs, if there is one.
     pub fn contradiction(&self) -> Option<StartError> {
         let contradicts = self.critical_sections && self.prediction != Prediction::Equal;
         contradicts.then_some(StartError::MilestonesUnpredicted)
     }
 
-    /// Whether what one thread has done may change what is left for others.
+    /// True if the progress of one thread may change what is left for others.
     pub fn is_shared(&self) -> bool {
         self.prediction == Prediction::Profile
     }
 
-    /// Takes note of all before any is asked after: what one has done beyond its distance counts
-    /// for the others.
+    /// Notes the progress of all threads before any is asked for: progress beyond a thread's
+    /// distance affects the others.
     pub fn note_all(&mut self, threads: impl Iterator<Item = ThreadId>, view: &View<'_>) {
         if self.prediction == Prediction::Profile {
             threads.for_each(|thread| self.note(thread, view));
         }
     }
 
-    /// Profile: remembers what a thread was told first, and notes where it has gone beyond that.
+    /// Profile: keeps a thread's first distance, and notes if it has gone beyond it.
     fn note(&mut self, thread: ThreadId, view: &View<'_>) {
         let stats = view.thread(thread);
         let progress = stats.since_milestone.0;
@@ -153,15 +153,15 @@ impl Ageing {
         *distance = distance.or(stats.to_milestone.map(|told| told.0.saturating_add(progress)));
         let growth = &mut self.growth[stats.app.index()];
         if let Some(distance) = distance {
-            // Of an end that is not known doubling guesses wrong by less than twice, and leaves
-            // everybody something to go.
+            // Doubling misses an unknown end by less than a factor of two, and leaves every thread
+            // some work.
             while progress as f64 > (*distance).max(1) as f64 * *growth {
                 *growth *= 2.0;
             }
         }
     }
 
-    /// What is left until the next milestone, instructions; at least 1.
+    /// Work left until the next milestone, instructions; at least 1.
     pub fn remaining(&self, thread: ThreadId, stats: &ThreadStats) -> u64 {
         let progress = stats.since_milestone.0;
         let remaining = match self.prediction {
@@ -178,7 +178,7 @@ impl Ageing {
         remaining.unwrap_or(FAR.saturating_sub(progress)).max(1)
     }
 
-    /// Sorts threads, by what is left for them, in the order of dealing. Its own inverse.
+    /// Sort key in the order of dealing of a thread with this much work left. Its own inverse.
     pub const fn place(&self, remaining: u64) -> u64 {
         if self.shortest_first { remaining } else { u64::MAX - remaining }
     }
@@ -187,18 +187,18 @@ impl Ageing {
 /// A thread to be dealt.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// What is left for it, instructions.
+    /// Work left, instructions.
     pub remaining: u64,
     /// Where it may run, if not everywhere.
     pub bound: Option<Bound>,
 }
 
-/// Where a thread may run, in places among the cores to be dealt.
+/// Where a thread may run, by index among the cores to be dealt.
 #[derive(Clone, Debug)]
 pub struct Bound {
-    /// By place.
+    /// By core index.
     pub allowed: Vec<bool>,
-    /// Where it is now: of equally fast cores it takes this.
+    /// Its present core, which it takes among equally fast ones.
     pub home: Option<usize>,
 }
 
@@ -208,9 +208,9 @@ impl Job {
     }
 }
 
-/// Deals threads, in the order given, to cores given by capacity, fastest first: the core of each
-/// thread, as an index into `capacities`; `None` for one that may run on none of them. O(n log
-/// cores), and O(cores) for each thread that may not run everywhere.
+/// Deals threads, in the order given, to cores given by capacity, fastest first. Returns the core
+/// of each thread, as an index into `capacities`, or `None` for one that may run on none of them.
+/// O(n log cores), and O(cores) for each thread that may not run everywhere.
 pub fn deal(jobs: &[Job], capacities: &[u32]) -> Vec<Option<usize>> {
     if jobs.len() <= capacities.len() {
         one_each(jobs, capacities)
@@ -247,7 +247,7 @@ fn one_each(jobs: &[Job], capacities: &[u32]) -> Vec<Option<usize>> {
                 core = Some(taken);
             }
         }
-        // Nobody makes way: it shares the fastest core that it may run on.
+        // No thread makes way: it shares the fastest core that it may run on.
         dealt[i] = core.or_else(|| (0..holder.len()).find(|&core| job.may(core)));
         if let Some(core) = core {
             holder[core] = Some(i);
@@ -256,7 +256,8 @@ fn one_each(jobs: &[Job], capacities: &[u32]) -> Vec<Option<usize>> {
     dealt
 }
 
-/// More threads than cores: each goes where most is owed, and the last ones where nobody is.
+/// More threads than cores: each goes to the core with the greatest shortfall, and the last ones to
+/// cores without threads.
 fn by_shortfall(jobs: &[Job], capacities: &[u32]) -> Vec<Option<usize>> {
     let work: i128 = jobs.iter().map(|job| i128::from(job.remaining)).sum();
     let capacity: i128 = capacities.iter().map(|&capacity| i128::from(capacity)).sum();

@@ -1,7 +1,7 @@
 //! Sorting few numbers.
 //!
-//! How they compare is nothing that a processor could foretell; up to eight are sorted by a network
-//! that asks for the lesser and the greater of two, and branches nowhere.
+//! A processor cannot predict how they compare. Up to eight are sorted by a network of minima and
+//! maxima, without branches.
 
 /// Sorts numbers.
 #[inline]
@@ -11,8 +11,7 @@ pub fn sort_few<N: Copy + Ord>(numbers: &mut [N]) {
             {$(($all[$a], $all[$b]) = ($all[$a].min($all[$b]), $all[$a].max($all[$b]));)*}
         };
     }
-    // The fewest comparisons that are known for each: Knuth, The Art of Computer Programming 3,
-    // 5.3.4.
+    // The fewest comparisons known for each: Knuth, The Art of Computer Programming 3, 5.3.4.
     match numbers {
         [] | [_] => {}
         [a, b] => (*a, *b) = (*a.min(b), *a.max(b)),
@@ -42,7 +41,7 @@ mod tests {
 
     #[test]
     fn a_network_sorts_whatever_it_is_given() {
-        // It does if it sorts all zeros and ones (Knuth, 5.3.4, theorem Z).
+        // It sorts everything if it sorts all zeros and ones (Knuth, 5.3.4, theorem Z).
         for count in 0..=8 {
             for bits in 0..1_u32 << count {
                 let mut numbers: Vec<_> = (0..count).map(|bit| bits >> bit & 1).collect();

@@ -1,9 +1,9 @@
 //! Dealing by age in groups of cores, so that a decision costs O(n log n) of one group's threads.
 //!
 //! Up to 64 cores are one group. More are split into groups with the same mix of kinds, each of
-//! which deals its own threads. At every timer the groups first level their numbers of threads;
-//! then each offers the first thread, in the order of dealing, that gets no fastest core at home,
-//! and a group whose fastest cores hold one that would be dealt later trades it for that.
+//! which deals its own threads. At every timer the groups first level their numbers of threads.
+//! Then each offers the first thread, in the order of dealing, that gets no fastest core at home,
+//! and a group whose fastest cores hold a thread that would be dealt later trades it for that one.
 
 use std::cmp::Reverse;
 
@@ -19,25 +19,25 @@ use crate::os::level::{Lot, leave_out_who_stays, level, may_help};
 /// The most cores of one group.
 const GROUP_CORES: usize = 64;
 
-/// What a thread counts for where numbers are levelled.
+/// Weight of a thread when numbers are levelled.
 const ONE: u32 = 1;
 
-/// Where a thread stands: nowhere, among those that came to its group, at an index there, or among
-/// the members of a group; of a member also what it was doing when it was last looked at. In one
-/// number, and apart from the members: nothing has to be written for those that keep their places.
+/// Place of a thread: nowhere, among the newcomers of its group (with its index there), or among
+/// the members of a group (with its state when last examined). It is one number, apart from the
+/// members, so that threads that keep their places need no writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Standing(u32);
 
 impl Standing {
     const NOWHERE: Self = Self(u32::MAX);
     const CAME: u32 = 1 << 31;
-    /// A member that has another place than where it is found among the members.
+    /// A member whose place differs from where it stands among the members.
     const MOVED: u32 = 1;
     const RUNS: u32 = 2;
     const READY: u32 = 4;
-    /// A member that is among those of its group that ran.
+    /// A member that is listed in `ran` of its group.
     const NOTED: u32 = 8;
-    /// The group begins behind these.
+    /// The number of the group begins above these bits.
     const DIGITS: u32 = 4;
 
     const fn among_those_that_came(at: u32) -> Self {
@@ -62,37 +62,37 @@ impl Standing {
         if self.0 < Self::CAME { Some((self.0 >> Self::DIGITS) as usize) } else { None }
     }
 
-    /// Whether it is a member of a group, and where it is found among the members.
+    /// True if it is a member of a group and stands at its place among the members.
     const fn is_found_in(self, group: usize) -> bool {
         self.0 & !(Self::RUNS | Self::READY | Self::NOTED) == (group as u32) << Self::DIGITS
     }
 
-    /// Of a member, whether it ran.
+    /// True if the member ran when last examined.
     const fn runs(self) -> bool {
         self.0 & Self::RUNS != 0
     }
 
-    /// Of a member, whether it waited.
+    /// True if the member waited when last examined.
     const fn is_ready(self) -> bool {
         self.0 & Self::READY != 0
     }
 }
 
-/// Cores that deal their threads among themselves.
+/// A group of cores that deal their threads among themselves.
 #[derive(Clone, Debug, Default)]
 struct Group {
     /// Fastest first.
     cores: Vec<CoreId>,
-    /// Its runnable threads in the order of dealing, as of the last look: most threads wait between
-    /// two looks and keep their places. Some may have left since.
+    /// Its runnable threads in the order of dealing, as of the last update: most threads wait
+    /// between two updates and keep their places. Some may have left since.
     members: Vec<Member>,
-    /// Those of them that ran since, some of which may have left.
+    /// Members that ran since, some of which may have left.
     ran: Vec<ThreadId>,
-    /// Those who came since; [`NOBODY`] for one that has left again.
+    /// Threads that came since; [`NOBODY`] for one that has left again.
     came: Vec<ThreadId>,
-    /// Whether any member has left since, or has another place.
+    /// True if any member has left since, or has another place.
     some_left: bool,
-    /// How many threads it has.
+    /// Number of threads.
     count: usize,
 }
 
@@ -101,7 +101,7 @@ impl Group {
         self.cores.iter().copied().filter(|core| view.cores[core.index()].online)
     }
 
-    /// Whether a thread may run on some core of the group.
+    /// True if a thread may run on some core of the group.
     fn may_have(&self, thread: ThreadId, view: &View<'_>) -> bool {
         !is_bound(thread, view) || self.online(view).any(|core| view.allowed(thread, core))
     }
@@ -112,15 +112,14 @@ impl Group {
 pub struct Groups {
     groups: Vec<Group>,
     group_of_core: Vec<usize>,
-    /// By thread: the group that it belongs to, where it stands, and its place in the order of
-    /// dealing as a member.
+    /// By thread: its group, its standing, and its sort key as a member.
     group_of: Vec<u32>,
     standings: Vec<Standing>,
     places: Vec<u64>,
-    /// Scratch of a look: members to be sorted in; and all in order.
+    /// Scratch of an update: members to be sorted in, and all in order.
     moved: Vec<Member>,
     merged: Vec<Member>,
-    /// Scratch of a deal: the members that run, by index, in order.
+    /// Scratch of a deal: the running members, by index, in order.
     at_work: Vec<u32>,
     table: Table,
 }
@@ -138,7 +137,7 @@ impl Groups {
         Self { groups, group_of_core, ..Self::default() }
     }
 
-    /// How many.
+    /// Number of groups.
     pub fn len(&self) -> usize {
         self.groups.len()
     }
@@ -158,7 +157,7 @@ impl Groups {
         self.groups[group].count / self.groups[group].cores.len().max(1)
     }
 
-    /// A runnable thread belongs to this group.
+    /// A runnable thread joins this group.
     pub fn join(&mut self, thread: ThreadId, group: usize) {
         if self.standings.len() <= thread.index() {
             self.group_of.resize(thread.index() + 1, 0);
@@ -172,8 +171,8 @@ impl Groups {
         self.leave(thread);
         let joined = &mut self.groups[group];
         joined.count += 1;
-        // Those who have left are forgotten at a look; where nobody looks, before they are more
-        // than those who are there.
+        // An update drops threads that have left. Without updates they are dropped here before they
+        // outnumber the others.
         if joined.came.len() > 2 * joined.count + GROUP_CORES {
             joined.came.retain(|&thread| thread != NOBODY);
             for (at, thread) in (0..).zip(&joined.came) {
@@ -185,7 +184,7 @@ impl Groups {
         self.group_of[thread.index()] = group as u32;
     }
 
-    /// A thread is not runnable any more.
+    /// A thread is no longer runnable.
     pub fn leave(&mut self, thread: ThreadId) {
         let Some(standing) = self.standings.get_mut(thread.index()) else { return };
         let standing = std::mem::replace(standing, Standing::NOWHERE);
@@ -200,8 +199,8 @@ impl Groups {
         group.count -= 1;
     }
 
-    /// Has whoever ran sorted in anew at the next look. To be told of every view in which there is
-    /// a look, and of every timer: who is said to have run has run since the last one.
+    /// Marks threads that ran, which the next update sorts in again. To be called for every view
+    /// with an update and for every timer, because `ran` covers the time since the last timer.
     pub fn note_who_ran(&mut self, view: &View<'_>) {
         for &thread in view.ran {
             if let Some(standing) = self.standings.get_mut(thread.index())
@@ -215,8 +214,8 @@ impl Groups {
     }
 
     /// Brings the members of a group into the order in which they are dealt; equals by thread,
-    /// first started first. O(n), and O(k log k) for `k` that ran or came since; O(1) where nobody
-    /// did, or left.
+    /// first started first. O(n), and O(k log k) for `k` threads that ran or came since; O(1) if
+    /// none did and none left.
     pub fn rank(&mut self, group: usize, ageing: &mut Ageing, view: &View<'_>) {
         self.look(group, ageing, view);
         let Self { groups, standings, moved, merged, .. } = self;
@@ -226,8 +225,8 @@ impl Groups {
         }
         *some_left = false;
         sort_few(moved);
-        // Written over each other until one counts: whether a member does is nothing that a
-        // processor could foretell.
+        // Every candidate is written, and the next one overwrites it unless it counts: a branch
+        // here would be unpredictable.
         let mut sorted_in = moved.iter().copied();
         let mut next = sorted_in.next().unwrap_or(Member::LAST);
         merged.resize(members.len() + moved.len(), Member::LAST);
@@ -249,8 +248,8 @@ impl Groups {
         moved.iter().for_each(|member| standings[member.thread().index()].0 &= !Standing::MOVED);
     }
 
-    /// Looks at the threads of a group that ran or came: those whose places may be other ones now
-    /// are to be sorted in, and are not found any more where they were.
+    /// Examines the threads of a group that ran or came. Those whose places may have changed are
+    /// marked as moved and collected, to be sorted in again.
     fn look(&mut self, group: usize, ageing: &mut Ageing, view: &View<'_>) {
         let Self { groups, standings, places, moved, .. } = self;
         let Group { members, ran, came, .. } = &mut groups[group];
@@ -274,7 +273,7 @@ impl Groups {
                 }
             }
         } else {
-            // What one did may change the places of all.
+            // The progress of one may change the places of all.
             ran.clear();
             for thread in members.drain(..).map(Member::thread) {
                 let standing = &mut standings[thread.index()];
@@ -290,10 +289,10 @@ impl Groups {
         }
     }
 
-    /// Deals the threads of a group that has been ranked in the same view: which should be in
-    /// another queue than they are, and, again, those of them that run, or that run elsewhere
-    /// although the core of their queue idles. A core of the right kind that has the thread keeps
-    /// it.
+    /// Deals the threads of a group that has been ranked in the same view. `changes` gets the
+    /// threads that should change queues, or that run elsewhere although the core of their queue
+    /// idles; `running` gets those of them that run. A core of the right kind that has the thread
+    /// keeps it.
     pub fn deal(
         &mut self,
         group: usize,
@@ -321,7 +320,7 @@ impl Groups {
         let (all, standings) = (&mut at_work[..], &standings[..]);
         let mut count = 0;
         for (at, member) in (0..).zip(members) {
-            // Written over each other until one counts.
+            // Overwritten unless it counts.
             all[count] = at;
             count += usize::from(standings[member.thread().index()].runs());
         }
@@ -329,15 +328,15 @@ impl Groups {
     }
 
     /// Levels the numbers of threads, and lets groups, all ranked in the same view, trade threads
-    /// for their fastest cores. Those concerned belong to another group afterwards, which has to be
-    /// ranked again before it deals.
+    /// for their fastest cores. Such threads then belong to another group, which has to be ranked
+    /// again before it deals.
     pub fn trade(&mut self, ageing: &mut Ageing, view: &View<'_>) {
         if self.groups.len() < 2 {
             return;
         }
         self.level(ageing, view);
-        // (what is left, thread, group): the first that gets no fastest core, and the last that
-        // gets one.
+        // (sort key, thread, group): the first that gets no fastest core, and the last that gets
+        // one.
         let (mut offers, mut takers) = (Vec::new(), Vec::new());
         for (g, group) in self.groups.iter().enumerate() {
             let fastest = group.online(view).filter(|&core| view.kind(core) == KindId(0)).count();
@@ -371,7 +370,7 @@ impl Groups {
         {
             return;
         }
-        // Of equal threads the one that started last goes: they are told in order of start.
+        // Of equal threads the one that started last goes: they are compared in order of start.
         let lot = |group: &Group| {
             let ready = |member: &&Member| view.thread(member.thread()).state == State::Ready;
             let movable =
@@ -412,7 +411,7 @@ mod tests {
             steps in prop::collection::vec((0..THREADS, 0u8..7, 0u64..3), 1..300),
             order in prop_oneof![Just("longest"), Just("shortest")],
         ) {
-            // What threads are and do, on a bench whose own policy is of no account.
+            // Threads and their states, from a bench whose own policy does not matter.
             let mut bench = Bench::start(2, 2, make("pinned", &[]).unwrap());
             (0..THREADS).for_each(|_| {
                 bench.spawn(0);

@@ -1,12 +1,12 @@
-//! Three separable choices, named assignment-wake-balance: every assignment goes with every wake-up
-//! and every balance, 64 policies.
+//! Three separable choices, named assignment-wake-balance. Every assignment can be combined with
+//! every wake-up and every balance: 64 policies.
 //!
 //! | assignment, when a thread starts | |
 //! | --- | --- |
 //! | `aua` | the core with the fewest threads |
 //! | `fca` | an idle core, the fastest first; none idle: the fewest threads, the fastest first |
 //! | `aaa` | the core whose scaled load is least after adding: (threads + 1) / capacity; ties to the slowest |
-//! | `age` | all threads dealt anew, see [`ageing`]; with 8 threads a core or more the new one goes as under `aaa`, until the next balance |
+//! | `age` | all threads are dealt again, see [`ageing`]; with 8 threads a core or more the new one goes as under `aaa`, until the next balance |
 //!
 //! | wake-up | |
 //! | --- | --- |
@@ -20,17 +20,17 @@
 //! | `aub` | equal counts: waiting threads go from the most to the fewest |
 //! | `rrb` | one thread on a slow core trades places with one on a fast core, both in turn |
 //! | `aab` | waiting threads move until greatest and least scaled load are within 1 (capacity of the slowest kind: 1) |
-//! | `age` | all threads dealt anew, and also whenever a core goes idle |
+//! | `age` | all threads are dealt again, and also whenever a core goes idle |
 //!
 //! Ties go to the lowest core number, within a kind with SMT to first siblings. Under `aub`, `rrb`
 //! and `aab` an idle core pulls a thread that waits elsewhere, from the queue with the greatest
-//! load, as Linux does. Within a core threads take turns by virtual time and weight, slices of
-//! `interval`. `fast` is the fastest kind and `slow` every other, where there are three kinds or
-//! more; capacities count as they are.
+//! load, as Linux does. Within a core threads take turns by virtual time and weight, with slices of
+//! `interval`. With three or more kinds `fast` is the fastest and `slow` every other; capacities
+//! count as they are.
 //!
-//! Names of their own: `lin` = aua-iw-aub, `scaled-load` = aaa-iw-aab (Li, Baumberger, Koufaty,
-//! Hahn, SC 2007), `rr` = aua-iw-rrb, `fca-age` = fca-sw-age, `age` = age-sw-age (Lakshminarayana,
-//! Lee, Kim, SC 2009).
+//! Combinations with names: `lin` = aua-iw-aub, `scaled-load` = aaa-iw-aab (Li, Baumberger,
+//! Koufaty, Hahn, SC 2007), `rr` = aua-iw-rrb, `fca-age` = fca-sw-age, `age` = age-sw-age
+//! (Lakshminarayana, Lee, Kim, SC 2009).
 //!
 //! Knobs: `interval` (10 ms); with `age` in it also those of [`ageing`].
 
@@ -55,7 +55,7 @@ pub enum Assignment {
     FastCoreFirst,
     /// `aaa`: least scaled load after adding.
     LeastScaledLoad,
-    /// `age`: all dealt anew.
+    /// `age`: all threads are dealt again.
     Age,
 }
 
@@ -72,7 +72,7 @@ pub enum Wake {
     FastIdle,
 }
 
-/// What is done at every interval.
+/// What happens at every interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Balance {
     /// `aub`: equal counts.
@@ -81,7 +81,7 @@ pub enum Balance {
     RoundRobin,
     /// `aab`: scaled loads within 1.
     ScaledLoad,
-    /// `age`: all dealt anew.
+    /// `age`: all threads are dealt again.
     Age,
 }
 
@@ -119,7 +119,7 @@ impl Choices {
         Self { assignment, wake, balance }
     }
 
-    /// From a name of three parts, as `aua-iw-aub`; `None` where it is not one.
+    /// From a name of three parts, such as `aua-iw-aub`; `None` if it is none.
     pub fn from_name(name: &str) -> Option<Self> {
         let mut parts = name.split('-');
         let assignment = match parts.next()? {
@@ -146,7 +146,7 @@ impl Choices {
         parts.next().is_none().then_some(Self { assignment, wake, balance })
     }
 
-    /// Whether threads are dealt by age at some time.
+    /// True if threads are dealt by age at some time.
     pub fn by_age(self) -> bool {
         self.assignment == Assignment::Age || self.balance == Balance::Age
     }
@@ -162,7 +162,7 @@ impl Choices {
     }
 }
 
-/// `lin` in the list of policies.
+/// Entry of `lin` in the registry.
 pub const LIN: Entry = Entry {
     name: "lin",
     summary: "unaware: fewest threads, idle core at wake-up, equal counts (aua-iw-aub)",
@@ -172,7 +172,7 @@ pub const LIN: Entry = Entry {
     make: |knobs, _| Choices::LIN.make(knobs),
 };
 
-/// `scaled-load` in the list of policies.
+/// Entry of `scaled-load` in the registry.
 pub const SCALED_LOAD: Entry = Entry {
     name: "scaled-load",
     summary: "queues as long as their core is fast (aaa-iw-aab)",
@@ -182,7 +182,7 @@ pub const SCALED_LOAD: Entry = Entry {
     make: |knobs, _| Choices::SCALED_LOAD.make(knobs),
 };
 
-/// `rr` in the list of policies.
+/// Entry of `rr` in the registry.
 pub const RR: Entry = Entry {
     name: "rr",
     summary: "threads take the fast cores in turn (aua-iw-rrb)",
@@ -192,7 +192,7 @@ pub const RR: Entry = Entry {
     make: |knobs, _| Choices::RR.make(knobs),
 };
 
-/// `fca-age` in the list of policies.
+/// Entry of `fca-age` in the registry.
 pub const FCA_AGE: Entry = Entry {
     name: "fca-age",
     summary: "fast core first, then longest job to the fast core (fca-sw-age)",
@@ -202,7 +202,7 @@ pub const FCA_AGE: Entry = Entry {
     make: |knobs, _| Choices::FCA_AGE.make(knobs),
 };
 
-/// `age` in the list of policies.
+/// Entry of `age` in the registry.
 pub const AGE: Entry = Entry {
     name: "age",
     summary: "longest job to the fast core first (age-sw-age)",

@@ -1,4 +1,4 @@
-//! A combination at work: what each of the three choices does, in directives.
+//! The policy made of three choices, and the directives of each choice.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -16,14 +16,14 @@ use crate::os::fair;
 use crate::os::homes::Homes;
 use crate::os::level::{Lot, level, load_of, may_help};
 
-/// Threads per core of a group beyond which a start does not deal all anew: the new thread goes by
-/// scaled load, and the next timer deals.
+/// Threads per core of a group from which a start does not deal all threads again: the new one goes
+/// by scaled load, and the next timer deals.
 const CROWDED: usize = 8;
 
-/// What each thread weighs in [`Homes`]: threads are counted.
+/// Weight of each thread in [`Homes`]: threads are counted.
 const ONE: u32 = 1;
 
-/// Three choices at work. Queue `q` is core `q`'s.
+/// A policy made of three choices. Queue `q` belongs to core `q`.
 #[derive(Debug)]
 pub struct Combination {
     choices: Choices,
@@ -31,14 +31,14 @@ pub struct Combination {
     kinds: Vec<KindId>,
     /// Class of a queue: its core's kind; load: number of threads.
     homes: Homes,
-    /// Where age takes part: what threads have before them, and who deals with whom (of no cores
-    /// before the start).
+    /// With age in some choice: distances of threads, and groups of cores (without cores before the
+    /// start).
     ageing: Option<(Ageing, Groups)>,
-    /// `rrb`: whose turn it is among threads and among fast cores.
+    /// `rrb`: the next thread and the next fast core, by number.
     turn: (u32, u32),
-    /// Scratch of a deal: who changes queues.
+    /// Scratch of a deal: threads that change queues.
     changes: Vec<(ThreadId, QueueId)>,
-    /// Those of them that run, where they go; by core, whether somebody may come at once.
+    /// Those of them that run, with their new queues; by core: true if a thread may come at once.
     running: Vec<(ThreadId, QueueId)>,
     free: Vec<bool>,
 }
@@ -59,7 +59,7 @@ impl Combination {
         }
     }
 
-    /// Whether idle cores take what waits elsewhere by themselves.
+    /// True if idle cores take threads that wait elsewhere by themselves.
     fn pulls(&self) -> bool {
         self.choices.balance != Balance::Age
     }
@@ -99,8 +99,8 @@ impl Combination {
 
     fn least_scaled_load(&self, thread: ThreadId, view: &View<'_>) -> Option<QueueId> {
         let after = |kind: KindId, load: u64| {
-            // Fractions of equal value must compare equal, for the tie goes to the slowest:
-            // cross-multiplied, not divided.
+            // Cross-multiplied, not divided: fractions of equal value must compare equal, because
+            // ties go to the slowest.
             (load + 1, u64::from(view.machine.kinds[kind.index()].capacity.max(1)))
         };
         self.candidates(thread, view)
@@ -120,8 +120,8 @@ impl Combination {
             Assignment::LeastScaledLoad | Assignment::Age => self.least_scaled_load(thread, view),
         };
         let Some(queue) = place else { return };
-        // The group that deals the thread with its own now; none where age does not assign, or too
-        // many would have to be dealt.
+        // The group that deals the thread now; none if age does not assign, or if too many threads
+        // would have to be dealt.
         let group = match (&self.ageing, self.choices.assignment) {
             (Some((_, groups)), Assignment::Age) => {
                 let restricted = view.thread(thread).restricted;
@@ -167,14 +167,14 @@ impl Combination {
         }
     }
 
-    /// A runnable thread belongs to a queue from now on, and to a group: this one, or that of the
-    /// queue's core.
+    /// A runnable thread belongs to a queue from now on, and to a group: the one given, or that of
+    /// the queue's core.
     fn settle(&mut self, thread: ThreadId, queue: QueueId, group: Option<usize>) {
         self.settle_unordered(thread, queue, group);
         self.homes.bring_into_order();
     }
 
-    /// The same as one of many: see [`Homes::put_unordered`].
+    /// The same for one of many changes: see [`Homes::put_unordered`].
     fn settle_unordered(&mut self, thread: ThreadId, queue: QueueId, group: Option<usize>) {
         self.homes.put_unordered(thread, queue, ONE);
         if let Some((_, groups)) = &mut self.ageing {
@@ -206,8 +206,8 @@ impl Combination {
                     all.clone().for_each(|group| groups.rank(group, ageing, view));
                     groups.trade(ageing, view);
                 }
-                // In one go: a thread that leaves a group's core makes room for one that comes from
-                // another group.
+                // All groups in one go: a thread that leaves a group's core makes room for one that
+                // comes from another group.
                 self.deal(all, view, say);
             }
         }
@@ -249,8 +249,8 @@ impl Combination {
         self.shift(view, say);
     }
 
-    /// The next thread on a slow core and one on the next fast core trade places; where the fast
-    /// core has fewer threads than the slow one, the thread just goes.
+    /// The next thread on a slow core and one on the next fast core trade places. If the fast core
+    /// has fewer threads than the slow one, the thread moves alone.
     fn take_turns(&mut self, view: &View<'_>, say: &mut Directives) {
         let on = |thread: &ThreadId, fast: bool| {
             let queue = view.thread(*thread).queue;
@@ -275,7 +275,7 @@ impl Combination {
                 view.thread(thread).queue == Some(to) && view.allowed(thread, CoreId(from.0))
             };
             down = running.filter(|&thread| at_core(thread)).or_else(|| next(0, true, &at_core));
-            // Nobody there may go down: who is up must not be crowded.
+            // No thread there may go down, and the fast core must not be crowded.
             if down.is_none() {
                 return;
             }
@@ -287,7 +287,7 @@ impl Combination {
         self.shift(view, say);
     }
 
-    /// Between two timers, a group deals its threads.
+    /// A group deals its threads between two timers.
     fn deal_again(&mut self, group: usize, view: &View<'_>, say: &mut Directives) {
         if let Some((_, groups)) = &mut self.ageing {
             groups.note_who_ran(view);
@@ -295,7 +295,7 @@ impl Combination {
         self.deal(group..group + 1, view, say);
     }
 
-    /// Groups deal their threads.
+    /// Some groups deal their threads.
     fn deal(&mut self, which: Range<usize>, view: &View<'_>, say: &mut Directives) {
         let Some((ageing, groups)) = &mut self.ageing else { return };
         let Self { homes, changes, running, .. } = self;
@@ -303,14 +303,14 @@ impl Combination {
             groups.rank(group, ageing, view);
             groups.deal(group, ageing, homes, view, changes, running);
         }
-        // They stay in their groups.
+        // Their groups stay the same.
         for &(thread, queue) in &*changes {
             homes.put_unordered(thread, queue, ONE);
         }
         self.shift(view, say);
     }
 
-    /// Notes that a thread is to change queues.
+    /// Notes that a thread changes queues.
     fn change(&mut self, thread: ThreadId, queue: QueueId, view: &View<'_>) {
         self.settle_unordered(thread, queue, None);
         self.changes.push((thread, queue));
@@ -319,14 +319,14 @@ impl Combination {
         }
     }
 
-    /// Threads change queues, as has been noted. One that runs changes cores at once where the core
-    /// it goes to is free or becomes so; otherwise when its slice ends. Two that run and go to each
-    /// other's core trade places, so that neither core waits.
+    /// Carries out the noted changes of queues. A running thread changes cores at once if its new
+    /// core is free or becomes so, otherwise when its slice ends. Two running threads that go to
+    /// each other's core trade places, so that neither core waits.
     fn shift(&mut self, view: &View<'_>, say: &mut Directives) {
         self.homes.bring_into_order();
         say.assign_all(self.changes.drain(..));
         let mut running = std::mem::take(&mut self.running);
-        // What threads and what cores are doing may have been seen at different moments.
+        // The states of threads and of cores may have been read at different moments.
         running.retain(|&(thread, _)| {
             view.cores[view.thread(thread).core.index()].running == Some(thread)
         });
@@ -384,7 +384,7 @@ impl Policy for Combination {
                 tiers.push(Tier::most_loaded(others));
             }
             say.serve(core.id, tiers, self.pulls().then_some(own));
-            // Where a thread goes is chosen here, at its start and at wake-up, not by the
+            // This policy chooses where a thread goes, at its start and at wake-up, not the
             // mechanism.
             say.prefer(own, vec![core.id]);
             self.homes.open(own, view.cores[core.id.index()].online);

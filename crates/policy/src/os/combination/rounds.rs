@@ -1,15 +1,15 @@
-//! Dealing by shortfall ([`super::ageing`]) to cores that any of the threads may have, in rounds.
+//! Dealing by shortfall ([`super::ageing`]) to cores that any of the threads may use, in rounds.
 //!
-//! Cores are in order, the one that is owed most first. A *round* pays one after another, as long
-//! as the next is owed more than any that this round has paid: so nobody has to be sorted in before
-//! its end. Threads with about as much left for them make long rounds, in which every core of a
-//! kind is paid, or every core.
+//! Cores are in order, the one with the greatest shortfall first. A *round* gives one thread to
+//! each core in turn, as long as the next core is owed more than any that this round has paid. So
+//! no core has to be sorted in before the round's end. Threads with similar work left make long
+//! rounds, which cover every core of a kind, or every core.
 
 use super::few::sort_few;
 
-/// As [`super::ageing::deal`], for threads that may all run everywhere, given by what is left for
-/// them, in order: the core of each, into `dealt`. No allocation once `owed` and `dealt` have been
-/// used. O(n log cores) where threads have about as much left, O(n cores) at most.
+/// As [`super::ageing::deal`], for threads that may all run everywhere, given by their work left,
+/// in order. The core of each goes into `dealt`. No allocation once `owed` and `dealt` have grown.
+/// O(n log cores) if threads have similar work left, O(n cores) at most.
 pub fn deal_free(remaining: &[u64], capacities: &[u32], owed: &mut Owed, dealt: &mut Vec<u32>) {
     dealt.clear();
     let (threads, cores) = (remaining.len(), capacities.len());
@@ -24,8 +24,8 @@ pub fn deal_free(remaining: &[u64], capacities: &[u32], owed: &mut Owed, dealt: 
     // The longest are dealt first, or last.
     let longest = remaining[0].max(remaining[threads - 1]);
     let share = Share::of(work, capacities);
-    // Nobody is owed more than the core that can do most, or has had more than one thread beyond
-    // what it was owed.
+    // No core is owed more than the most capable one, or has had more than one thread beyond what
+    // it was owed.
     let most = share.of_core(capacities.iter().copied().max().unwrap_or(0));
     if most.max(u128::from(longest)) * (cores.next_power_of_two() as u128) < i64::BOUND {
         owed.narrow.pay_all(remaining, share, capacities, dealt);
@@ -34,7 +34,7 @@ pub fn deal_free(remaining: &[u64], capacities: &[u32], owed: &mut Owed, dealt: 
     }
 }
 
-/// All work, to be shared out in proportion to capacity.
+/// All work, to be shared in proportion to capacity.
 #[derive(Clone, Copy, Debug)]
 struct Share {
     work: u128,
@@ -52,24 +52,23 @@ impl Share {
     }
 }
 
-/// Scratch of [`deal_free`]: in words of the processor as long as they do, which takes half the
-/// time.
+/// Scratch of [`deal_free`]. Machine words are used if they suffice, which takes half the time.
 #[derive(Clone, Debug, Default)]
 pub struct Owed {
     narrow: Claims<i64>,
     wide: Claims<i128>,
 }
 
-/// What cores have had beyond what they are owed, which is less than nothing at first. How much and
-/// who are one number, the core in its last digits: no two are equal, and of cores that have had as
-/// much the one before is first.
+/// What cores have had beyond what they are owed (negative at first). Amount and core are one
+/// number, the core in its last digits: no two are equal, and of cores with the same amount the
+/// first is least.
 #[derive(Clone, Debug, Default)]
 struct Claims<C> {
-    /// The least first, at the beginning of a round.
+    /// In ascending order at the beginning of a round.
     claims: Vec<C>,
     /// Scratch: those that a round has paid, in order.
     paid: Vec<C>,
-    /// By core: whether it has been paid at all.
+    /// By core: true if it has been paid at all.
     has: Vec<bool>,
 }
 
@@ -77,11 +76,12 @@ struct Claims<C> {
 trait Claim: Copy + Ord {
     /// Greater than any claim.
     const GREATEST: Self;
-    /// Claims are less than this, and greater than its negative.
+    /// Bound of the magnitude of claims.
     const BOUND: u128;
 
     fn new(claim: i128) -> Self;
-    /// After work, of which no digit is to be lost, is had `digits` digits further up.
+    /// The claim after receiving work, which is added `digits` digits further up without losing
+    /// digits.
     fn pay(self, work: u64, digits: u32) -> Self;
     fn last_digits(self) -> usize;
 }
@@ -111,7 +111,7 @@ claim!(i64);
 claim!(i128);
 
 impl<C: Claim> Claims<C> {
-    /// Deals threads, more than there are cores, given by what is left for them.
+    /// Deals threads, more than there are cores, given by their work left.
     fn pay_all(
         &mut self,
         remaining: &[u64],
@@ -123,7 +123,7 @@ impl<C: Claim> Claims<C> {
         let digits = cores.next_power_of_two();
         self.reset(share, capacities, digits);
         dealt.resize(remaining.len(), 0);
-        // How many threads there are beyond those that cores which have none will need.
+        // Number of threads beyond those that cores without threads will need.
         let mut spare = remaining.len() - cores;
         let mut next = 0;
         let dealt = &mut dealt[..];
@@ -147,17 +147,17 @@ impl<C: Claim> Claims<C> {
             next += paid;
             self.sort_in(paid);
         }
-        // As many are left as cores have none: one each.
+        // As many threads are left as cores without threads: one each.
         let without = (0..cores as u32).filter(|&core| !self.has[core as usize]);
         dealt[next..].iter_mut().zip(without).for_each(|(to, core)| *to = core);
     }
 
-    /// Nobody has been paid.
+    /// Resets claims: no core has been paid.
     fn reset(&mut self, share: Share, capacities: &[u32], digits: usize) {
         self.has.clear();
         self.has.resize(capacities.len(), false);
         self.claims.clear();
-        // Cores of a kind are beside one another: one division for all of them.
+        // Cores of a kind are next to each other: one division for all of them.
         let mut like = (0, 0);
         for (core, &capacity) in capacities.iter().enumerate() {
             if like.0 != capacity {
@@ -170,7 +170,7 @@ impl<C: Claim> Claims<C> {
         }
     }
 
-    /// Brings the first, which have been paid, into the order of all.
+    /// Sorts the first `paid` claims into the rest.
     #[inline]
     fn sort_in(&mut self, paid: usize) {
         sort_few(&mut self.claims[..paid]);
@@ -198,7 +198,7 @@ mod tests {
     use super::super::ageing::{Job, deal};
     use super::*;
 
-    /// In either order, about as much for all, as age has it, in which rounds are long; or
+    /// Either similar work for all, in both orders, as `age` has it, which makes long rounds; or
     /// anything.
     fn works() -> impl Strategy<Value = Vec<u64>> {
         let alike = prop::collection::vec((0u64..200).prop_map(|done| (1 << 50) - done), 0..200);

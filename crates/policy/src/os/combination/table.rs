@@ -1,5 +1,5 @@
-//! A deal among the cores of one group: who is dealt what share, which core has which share, and
-//! who changes queues for it.
+//! A deal among the cores of one group: the share of each thread, the core of each share, and the
+//! threads that change queues for it.
 
 use evenkeel_machine::{CoreId, MAX_KINDS};
 
@@ -8,13 +8,13 @@ use super::rounds::{Owed, deal_free};
 use crate::contract::{QueueId, State, ThreadId, View};
 use crate::os::homes::{Homes, NO_QUEUE};
 
-/// A thread, as of when it was last looked at. In one number: what sorts it in the order of
-/// dealing, then the thread, so that members are in that order as numbers are, equals by thread,
-/// first started first.
+/// A thread as of its last update. It is one number: the sort key of dealing, then the thread. So
+/// members are in the order of dealing when their numbers are; equals by thread, first started
+/// first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Member(u128);
 
-/// A thread that there is not, after all others.
+/// Stands for no thread, after all others.
 pub const NOBODY: ThreadId = ThreadId(u32::MAX);
 
 impl Member {
@@ -25,7 +25,7 @@ impl Member {
         Self((place as u128) << 64 | thread.0 as u128)
     }
 
-    /// Sorts it in the order of dealing.
+    /// Sort key in the order of dealing.
     pub const fn place(self) -> u64 {
         (self.0 >> 64) as u64
     }
@@ -35,35 +35,35 @@ impl Member {
     }
 }
 
-/// The members of a group, as a deal looks at them.
+/// The members of a group, as used by a deal.
 pub struct Members<'a, R> {
     /// In the order of dealing.
     pub all: &'a [Member],
-    /// Those that run, by index, in order.
+    /// Indices of running members, in order.
     pub at_work: &'a [u32],
-    /// Who waits for a core.
+    /// True for a thread that waits for a core.
     pub is_ready: R,
 }
 
-/// A thread, and the queue it goes to.
+/// A thread, and its new queue.
 pub type Change = (ThreadId, QueueId);
 
-/// Scratch of a deal. A *share* is what one core is dealt, whichever that will be.
+/// Scratch of a deal. A *share* is what one core is dealt, before it is known which core.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    /// The cores dealt to, fastest first, and what they can do; by share, the core that it is made
-    /// for.
+    /// The cores dealt to, fastest first, and their capacities; by share, the core that it is
+    /// computed for.
     cores: Vec<CoreId>,
     capacities: Vec<u32>,
-    /// By member, what is left for it.
+    /// By member, its work left.
     remaining: Vec<u64>,
     owed: Owed,
     /// By member, its share.
     shares: Vec<u32>,
-    /// By share, the number of the queue of the core that it goes to; [`NO_QUEUE`] as long as that
-    /// is not known.
+    /// By share, the queue number of the core that it goes to; [`NO_QUEUE`] while that is not
+    /// known.
     queue_of: Vec<u32>,
-    /// By core of the machine: whether it is dealt to, and has no share yet.
+    /// By core of the machine: true if it is dealt to and has no share yet.
     open: Vec<bool>,
 }
 
@@ -71,8 +71,8 @@ pub struct Table {
 const NOWHERE: u32 = u32::MAX;
 
 impl Table {
-    /// Deals threads, in this order, to those of the cores that are online, and gives each share a
-    /// core: one of the right kind that has one of the share's threads keeps it.
+    /// Deals threads, in this order, to the online ones of the cores, and gives each share a core:
+    /// one of the right kind that has one of the share's threads keeps it.
     pub fn deal(
         &mut self,
         cores: &[CoreId],
@@ -110,14 +110,14 @@ impl Table {
                 .extend(dealt.into_iter().map(|share| share.map_or(NOWHERE, |share| share as u32)));
         } else {
             deal_free(remaining, capacities, owed, shares);
-            // Where no core is online, nobody is dealt anywhere.
+            // If no core is online, no thread is dealt anywhere.
             shares.resize(members.all.len(), NOWHERE);
         }
         self.keep_places(members, some_are_bound, homes, view);
     }
 
-    /// Tells who should be in another queue than it is in, and, again, those of them that run, or
-    /// that run elsewhere although the core of their queue idles.
+    /// Adds to `changes` the threads that should change queues, or that run elsewhere although the
+    /// core of their queue idles, and to `running` those of them that run.
     pub fn tell(
         &self,
         members: &Members<'_, impl Fn(ThreadId) -> bool>,
@@ -128,7 +128,7 @@ impl Table {
     ) {
         let Members { all: members, at_work, .. } = *members;
         let (shares, queue_of, homes) = (&self.shares[..], &self.queue_of[..], homes.numbers());
-        // Whoever may run nowhere here, and has no share, stays where it is.
+        // A thread that may run nowhere here has no share and stays where it is.
         let queue_of = |share: u32| queue_of.get(share as usize).copied().unwrap_or(NO_QUEUE);
         let change = |member: &Member, share: u32| (member.thread(), QueueId(queue_of(share)));
         let goes = |(thread, queue): Change| queue.0 != NO_QUEUE && homes.of(thread) != queue.0;
@@ -143,8 +143,7 @@ impl Table {
             changes.resize(count + members.len(), (ThreadId(0), QueueId(0)));
             let all = &mut changes[..];
             for change in dealt {
-                // Written over each other until one counts: whether a thread changes queues is
-                // nothing that a processor could foretell.
+                // Overwritten unless it counts: a branch here would be unpredictable.
                 all[count] = change;
                 count += usize::from(goes(change));
             }
@@ -155,8 +154,8 @@ impl Table {
     }
 
     /// Shares of cores of one kind are interchangeable, unless one of their threads may not run
-    /// everywhere: each goes to a core that has one of its threads already, if it can; those that
-    /// run count before those that wait.
+    /// everywhere. Each goes to a core that already has one of its threads, if possible; running
+    /// threads count before waiting ones.
     fn keep_places(
         &mut self,
         members: &Members<'_, impl Fn(ThreadId) -> bool>,
@@ -210,7 +209,7 @@ impl Table {
                 some_are_left = place(member, share);
             }
         }
-        // By kind: where to look on for a core that nobody has been given.
+        // By kind: where to continue the search for a core without a share.
         let mut next = [0; MAX_KINDS];
         for (queue_of, &made_for) in
             queue_of.iter_mut().zip(cores).filter(|(queue, _)| **queue == NO_QUEUE)
@@ -226,14 +225,14 @@ impl Table {
     }
 }
 
-/// Whether a thread may not run everywhere. Where nobody is bound, nothing of the thread is looked
-/// at.
+/// True if a thread may not run everywhere. If no thread is bound, this reads nothing of the
+/// thread.
 pub fn is_bound(thread: ThreadId, view: &View<'_>) -> bool {
     view.affinity.get(thread.index()).is_some_and(Option::is_some) && view.thread(thread).restricted
 }
 
-/// Whether a thread still runs on another core than its own, which idles: it was sent there when
-/// there was no room for it yet.
+/// True if a thread still runs on another core than its own, which idles: there was no room when it
+/// was sent there.
 fn is_kept_from(thread: ThreadId, home: CoreId, view: &View<'_>) -> bool {
     let stats = view.thread(thread);
     let idles = view.cores[home.index()].online && view.cores[home.index()].running.is_none();

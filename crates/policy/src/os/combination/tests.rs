@@ -23,7 +23,7 @@ fn queues(bench: &Bench, threads: &[ThreadId]) -> Vec<u32> {
     threads.iter().filter_map(|&thread| bench.queue_of(thread)).map(|queue| queue.0).collect()
 }
 
-/// Threads start, and each runs where it was put.
+/// Starts threads; each runs where it was placed.
 fn spawn_running(bench: &mut Bench, count: usize) -> Vec<ThreadId> {
     let threads: Vec<_> = (0..count).map(|_| bench.spawn(0)).collect();
     for &thread in &threads {
@@ -102,7 +102,7 @@ fn assignments_differ_in_where_five_threads_go_on_one_fast_core_and_two_at_half_
 
 #[test]
 fn fca_takes_the_fastest_idle_core_where_aua_takes_the_lowest_number() {
-    // A machine whose slow cores have the lowest numbers tells them apart.
+    // Slow cores with the lowest numbers make the difference visible.
     let little_first = || {
         let mut machine = machine(&[("big", 1024, 2), ("little", 512, 2)]);
         for core in &mut machine.cores {
@@ -195,7 +195,7 @@ fn age_puts_the_thread_that_is_behind_on_the_fast_core_and_disturbs_nobody_else(
         (stats.since_milestone, stats.retired) = (Work(progress), Work(progress));
     }
     bench.deliver(Event::Timer);
-    // Not two moves: the core of the one that goes first would wait for the other.
+    // Not two moves: the core of the thread that goes first would wait for the other.
     let disturbs = |said: &[Directive]| -> Vec<_> {
         said.iter()
             .filter(|said| matches!(said, Directive::Move(..) | Directive::Swap(..)))
@@ -225,7 +225,7 @@ fn predictions_differ_in_what_they_take_for_the_distance() {
     for (prediction, on_fast) in [("equal", 1), ("oracle", 0), ("profile", 1)] {
         let mut bench = Bench::start(1, 1, policy("age", &[("prediction", prediction)]));
         let threads: Vec<_> = (0..2).map(|_| bench.spawn(0)).collect();
-        // What a profile is told first: thread 1 has the longer intervals.
+        // The first distances of a profile: thread 1 has the longer intervals.
         for (thread, distance) in threads.iter().zip([1_000, 5_000]) {
             bench.threads[thread.index()].to_milestone = Some(Work(distance));
         }
@@ -249,7 +249,7 @@ fn who_runs_keeps_its_core_though_the_core_is_not_seen_to_run_it() {
         bench.run(thread, CoreId(core));
         bench.deliver(Event::Woke(thread));
     }
-    // What threads and cores do is read one after the other, and they do not stand still meanwhile.
+    // States of threads and cores are read one after the other, and may change in between.
     bench.cores.iter_mut().for_each(|core| core.running = None);
     assert_eq!(bench.deliver(Event::Timer), []);
 }
@@ -421,8 +421,8 @@ fn with_no_core_online_nobody_is_dealt_anywhere() {
     for name in names() {
         let mut bench = bench(&name, 2, 2);
         let threads = spawn_running(&mut bench, 6);
-        // The view shows the cores gone before the policy has been told so, and who ran there still
-        // counts as running.
+        // The view shows the cores offline before the policy is told, and their threads still count
+        // as running.
         bench.cores.iter_mut().for_each(|core| core.online = false);
         bench.deliver(Event::CoreIdle(CoreId(1)));
         bench.deliver(Event::Timer);

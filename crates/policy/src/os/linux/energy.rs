@@ -1,27 +1,27 @@
-//! The energy model: where a thread costs least. `find_energy_efficient_cpu`, `compute_energy` of
-//! kernel/sched/fair.c and kernel/power/energy_model.c of Linux 6.12.
+//! The energy model: the core where a thread costs least. `find_energy_efficient_cpu`,
+//! `compute_energy` of kernel/sched/fair.c and kernel/power/energy_model.c of Linux 6.12.
 //!
 //! ```text
 //! E = sum_c util(c) / capacity(point) x (busy power - idle power)
 //!     +  min(1, max_c util(c) / capacity(point)) x cluster power
 //! point = the least operating point with capacity >= 1.25 max_c util(c)                  schedutil
 //!
-//! candidates  the previous core, and in each cluster the one with the most spare capacity, where
-//!             they fit est(t) beside what they have
+//! candidates  the previous core, and in each cluster the one with the most spare capacity, if
+//!             est(t) fits beside its utilisation
 //! taken       the one that adds least to E; the previous unless another adds less; none fits: the
 //!             previous
 //! ```
 //!
-//! `E` is the kernel's estimate and what the machine file knows beside it: the power of an idle
-//! core, which a busy one saves, and that of a cluster, which is on for as long as its busiest core
-//! at least.
+//! `E` is the kernel's estimate with two additions from the machine file: the power of an idle
+//! core, which a busy one saves, and that of a cluster, which is on for at least as long as its
+//! busiest core.
 
 use evenkeel_machine::{CoreId, Machine, MicroWatts};
 
 use super::utilisation::{MARGIN, Utilisation};
 use crate::contract::{ThreadId, View};
 
-/// What a cluster has to do.
+/// Utilisation of a cluster.
 #[derive(Clone, Copy, Debug, Default)]
 struct Demand {
     sum: f64,
@@ -34,7 +34,7 @@ impl Demand {
     }
 }
 
-/// Power that a cluster draws beyond that of its idle cores, in microwatts, the mean over time.
+/// Mean power that a cluster draws beyond that of its idle cores, in microwatts.
 fn power(machine: &Machine, cluster: usize, at_top: bool, demand: Demand) -> f64 {
     let kind = &machine.kinds[machine.clusters[cluster].kind.index()];
     let wanted = if at_top { f64::INFINITY } else { demand.greatest * MARGIN };
@@ -45,8 +45,8 @@ fn power(machine: &Machine, cluster: usize, at_top: bool, demand: Demand) -> f64
         + (demand.greatest / point.capacity).min(1.0) * power(point.cluster_power)
 }
 
-/// The core where a thread that needs so much adds the least energy, given where it was. It must
-/// not be counted anywhere.
+/// The core where a thread with this utilisation adds the least energy, given its previous core.
+/// The thread must not be counted anywhere.
 pub fn cheapest(
     utilisation: &Utilisation,
     at_top: bool,

@@ -1,4 +1,4 @@
-//! What is energy-aware of `linux`, as `eas` has it under any governor.
+//! Energy-aware placement of `linux`, tested through `eas` under any governor.
 
 use evenkeel_machine::{CoreId, Machine, MicroWatts, Nanos, OperatingPoint};
 
@@ -7,7 +7,7 @@ use crate::registry::make;
 use crate::testing::{self, Bench};
 
 /// Big cores of 1024 and little ones of 512 for a tenth of the power, each with a point of half the
-/// capacity for a third of it; clusters draw half of what a core does.
+/// capacity for a third of the power; a cluster draws half of what a core does.
 pub(super) fn machine(big: u32, little: u32) -> Machine {
     let mut machine = testing::machine(&[("big", 1024, big), ("little", 512, little)]);
     for (kind, watts) in machine.kinds.iter_mut().zip([900_000, 90_000]) {
@@ -26,7 +26,7 @@ fn bench(big: u32, little: u32) -> Bench {
     Bench::on(machine(big, little), make("eas", &[]).unwrap())
 }
 
-/// A thread of this load that sleeps, last on this core.
+/// A sleeping thread of this load, last on this core.
 pub(super) fn asleep(bench: &mut Bench, core: u32, load: u16) -> ThreadId {
     let thread = bench.spawn(0);
     let stats = &mut bench.threads[thread.index()];
@@ -36,7 +36,7 @@ pub(super) fn asleep(bench: &mut Bench, core: u32, load: u16) -> ThreadId {
     thread
 }
 
-/// As much later as it takes for what threads were given at their start to be gone.
+/// Moves time on until the initial utilisation of threads has faded.
 pub(super) fn settle(bench: &mut Bench) {
     bench.now += Nanos::from_secs(1);
 }
@@ -61,7 +61,7 @@ fn a_light_thread_wakes_on_a_little_core_and_stays_there_while_it_costs_no_more(
 
 #[test]
 fn a_thread_wakes_on_a_little_core_only_if_it_fits_there_with_a_margin_beside_what_that_has() {
-    // 300 + 100 of 512, or 300 + 120, with a margin of a quarter of them.
+    // 300 + 100 of 512, or 300 + 120, with a margin of a quarter.
     for (load, core) in [(100, 1), (120, 0)] {
         let mut bench = bench(1, 1);
         bench.spawn_running(1, 300);
@@ -79,7 +79,7 @@ fn a_thread_that_would_raise_the_clock_of_all_wakes_where_it_does_not() {
     let thread = asleep(&mut bench, 1, 100);
     tick(&mut bench);
     bench.wake(thread);
-    // Beside it, 250 x 1.25 take the upper point; alone, 150 x 1.25 stay below it.
+    // Beside it, 250 x 1.25 needs the upper point; alone, 150 x 1.25 stays below it.
     assert_eq!(bench.queue_of(thread), Some(QueueId(2)));
 }
 
@@ -88,7 +88,7 @@ fn threads_that_wake_between_two_ticks_count_for_each_other() {
     let mut bench = bench(1, 2);
     let threads = [(); 2].map(|()| asleep(&mut bench, 0, 150));
     tick(&mut bench);
-    // 300 x 1.25 on one little core take the upper point, 150 x 1.25 on each do not.
+    // 300 x 1.25 on one little core needs the upper point, 150 x 1.25 on each does not.
     threads.iter().for_each(|&thread| bench.wake(thread));
     assert_eq!(
         threads.map(|thread| bench.queue_of(thread)),
@@ -105,7 +105,7 @@ fn of_cores_that_cost_the_same_the_one_with_the_most_spare_capacity_is_taken() {
     let thread = asleep(&mut bench, 0, 30);
     tick(&mut bench);
     bench.wake(thread);
-    // On 1 as on 2 the cluster's clock and power are those that 3 asks for.
+    // On 1 as on 2 the cluster's clock and power are those that 3 needs.
     assert_eq!(bench.queue_of(thread), Some(QueueId(2)));
 }
 

@@ -1,4 +1,4 @@
-//! The rules of `linux`, one by one.
+//! Tests of each rule of `linux`.
 
 use evenkeel_machine::{CoreId, Machine, Nanos};
 
@@ -11,7 +11,7 @@ fn linux() -> Box<dyn crate::contract::Policy> {
     make("linux", &[]).unwrap()
 }
 
-/// Big cores of 1024 first, then little ones of 512, in the system's order, too.
+/// Big cores of 1024 first, then little ones of 512; so are the system's numbers.
 fn bench(big: u32, little: u32) -> Bench {
     Bench::start(big, little, linux())
 }
@@ -20,7 +20,7 @@ fn core_of(bench: &Bench, thread: ThreadId) -> u32 {
     bench.queue_of(thread).unwrap().0
 }
 
-/// A tick before any balance is due: the policy sees where threads are.
+/// A tick before any balance is due, which shows the policy where threads are.
 fn look(bench: &mut Bench) {
     bench.deliver(Event::Timer);
 }
@@ -300,7 +300,7 @@ fn on_a_hybrid_threads_start_on_physical_cores_and_clusters_with_most_idle_cores
     let threads: Vec<_> = (0..6).map(|_| bench.spawn(0)).collect();
     let cores: Vec<_> = threads.iter().map(|&thread| core_of(&bench, thread)).collect();
     // Four idle slow cores are more than two threads of a fast one, and then three; with two each
-    // the parent's comes first.
+    // the parent's group comes first.
     assert_eq!(cores, [4, 5, 0, 2, 6, 1]);
 }
 

@@ -1,30 +1,30 @@
-//! Utilisation of threads and cores, in parts of 1024 of the fastest core: what Linux's placement
-//! goes by.
+//! Utilisation of threads and cores, in parts of 1024 of the fastest core: the input of Linux's
+//! placement.
 
 use evenkeel_machine::{CoreId, Machine};
 
 use crate::contract::{ThreadId, View};
 use crate::pelt::Pelt;
 
-/// What a core has to do, times this, must stay below its capacity: `fits_capacity` (1280 / 1024),
+/// Utilisation of a core times this must stay below its capacity: `fits_capacity` (1280 / 1024),
 /// and schedutil's headroom.
 pub const MARGIN: f64 = 1.25;
-/// How far the estimate falls toward a lesser utilisation whenever a thread blocks:
-/// `UTIL_EST_WEIGHT_SHIFT`.
+/// Part of the difference by which the estimate falls toward a lesser utilisation when a thread
+/// blocks: `UTIL_EST_WEIGHT_SHIFT`.
 const ESTIMATE_STEP: f64 = 0.25;
 
-/// A utilisation that is less is none: added to that of any load it is beyond what a number keeps.
+/// A lesser utilisation counts as none: added to any load it is beyond the precision of a float.
 /// Ours.
 const FADED: f64 = 1e-13;
 
-/// What is kept of a thread beside its load.
+/// State of a thread beside its load.
 #[derive(Clone, Copy, Debug, Default)]
 struct Thread {
-    /// What is left of the utilisation that it was given when it started.
+    /// The rest of its initial utilisation.
     given: Pelt,
-    /// Of its last stretches of work: `util_est`.
+    /// Utilisation of its last stretches of work: `util_est`.
     estimate: f64,
-    /// Where it counts in a core's utilisation, and for how much.
+    /// The core whose utilisation counts it, and by how much.
     counted: Option<(CoreId, f64)>,
 }
 
@@ -39,7 +39,7 @@ pub struct Utilisation {
 }
 
 impl Utilisation {
-    /// Nobody has anything to do yet.
+    /// No thread has any utilisation yet.
     pub fn start(&mut self, machine: &Machine) {
         self.capacity = machine
             .cores
@@ -59,7 +59,7 @@ impl Utilisation {
         self.used[core.index()].min(self.capacity(core))
     }
 
-    /// Whether a core has room for so much with a margin.
+    /// True if a core has room for a utilisation with a margin.
     pub fn fits(&self, used: f64, core: CoreId) -> bool {
         used * MARGIN < self.capacity(core)
     }
@@ -71,38 +71,38 @@ impl Utilisation {
         &mut self.threads[thread.index()]
     }
 
-    /// A new thread has this utilisation, as the kernel does not know yet what it will do.
+    /// Sets the initial utilisation of a new thread, whose behaviour the kernel does not know yet.
     pub fn starts(&mut self, thread: ThreadId, given: f64, view: &View<'_>) {
         self.thread(thread).given = Pelt::new(given.max(0.0), view.now);
     }
 
-    /// Nothing is known of a thread any more.
+    /// Forgets a thread.
     pub fn forget(&mut self, thread: ThreadId) {
         self.count(thread, None);
         *self.thread(thread) = Thread::default();
     }
 
-    /// Utilisation of a thread now. An average of a sum is the sum of the averages, so that what it
-    /// was given fades by itself.
+    /// Utilisation of a thread now. The average of a sum is the sum of the averages, so the initial
+    /// utilisation fades separately.
     pub fn of(&self, thread: ThreadId, view: &View<'_>) -> f64 {
         let given =
             self.threads.get(thread.index()).map_or(0.0, |known| known.given.at(view.now, 0.0));
         f64::from(view.thread(thread).load) + given
     }
 
-    /// Whether nothing is left of what a thread was given at its start that could matter.
+    /// True if the rest of a thread's initial utilisation is negligible.
     pub fn has_faded(&self, thread: ThreadId, view: &View<'_>) -> bool {
         self.threads.get(thread.index()).is_none_or(|known| known.given.at(view.now, 0.0) < FADED)
     }
 
-    /// What a thread is taken to need: its utilisation, or that of its last stretches of work if
+    /// Estimated utilisation of a thread: the present one, or that of its last stretches of work if
     /// greater.
     pub fn estimate(&self, thread: ThreadId, view: &View<'_>) -> f64 {
         self.of(thread, view)
             .max(self.threads.get(thread.index()).map_or(0.0, |known| known.estimate))
     }
 
-    /// A thread blocks: the estimate rises at once and falls by a quarter of the difference.
+    /// A thread blocks: the estimate rises at once, and falls by a quarter of the difference.
     pub fn blocks(&mut self, thread: ThreadId, view: &View<'_>) {
         let utilisation = self.of(thread, view);
         let known = self.thread(thread);
@@ -110,7 +110,7 @@ impl Utilisation {
         known.estimate += (utilisation - known.estimate) * if rises { 1.0 } else { ESTIMATE_STEP };
     }
 
-    /// Counts a thread where it belongs, for what it has to do.
+    /// Counts a thread's utilisation at a core, or nowhere.
     pub fn count(&mut self, thread: ThreadId, at: Option<(CoreId, f64)>) {
         let before = std::mem::replace(&mut self.thread(thread).counted, at);
         if let Some((core, used)) = before {
@@ -121,7 +121,7 @@ impl Utilisation {
         }
     }
 
-    /// Utilisation of cores anew, from the view: of threads that sleep by their load, of others by
+    /// Recomputes the utilisation of cores from the view: sleeping threads by their load, others by
     /// their estimate. O(threads).
     pub fn count_all(&mut self, view: &View<'_>) {
         self.used.fill(0.0);
@@ -139,7 +139,7 @@ impl Utilisation {
         }
     }
 
-    /// Whether some core does not fit what it has: `cpu_overutilized`.
+    /// True if the utilisation of some core does not fit: `cpu_overutilized`.
     pub fn is_over_utilised(&self, view: &View<'_>) -> bool {
         view.online().any(|core| !self.fits(self.used[core.index()], core))
     }

@@ -1,24 +1,24 @@
-//! What share of its time a thread runs: in epochs of run and blocked time, averaged.
+//! The share of its time that a thread runs: in epochs of run and blocked time, averaged.
 //!
 //! ```text
 //! p = run / epoch,   P_H = a p + (1 - a) P_H
 //! ```
 //!
-//! Time is seen when somebody looks. What has come together by then may be several epochs (a long
-//! sleep): they are taken to have been alike, so that `n` epochs of share `p` bring `P_H` to
-//! `p + (P_H - p) (1 - a)^n`; what is left over of the last counts for the next.
+//! Time is added when the policy looks. It may then cover several epochs (a long sleep), which are
+//! taken to be alike: `n` epochs of share `p` bring `P_H` to `p + (P_H - p) (1 - a)^n`. The rest of
+//! the last counts for the next.
 
 use evenkeel_machine::Nanos;
 
 use crate::contract::ThreadStats;
 
-/// How much the newest epoch counts (SAC 2016).
+/// Weight of the newest epoch (SAC 2016).
 const NEWEST: f64 = 0.5;
 
-/// Epochs after which nothing is left of what was before, in 53 bits.
+/// Epochs after which the past has no influence left, in 53 bits.
 const ALL_EPOCHS: u64 = 64;
 
-/// See the file's head.
+/// Average share of run time of a thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct History {
     performance: f64,
@@ -27,7 +27,8 @@ pub struct History {
     blocked: Nanos,
 }
 
-/// Run and blocked time of a thread ever: what its core spends waiting for memory is blocked time.
+/// Total run and blocked time of a thread. Time that its core spends waiting for memory is blocked
+/// time.
 fn times(stats: &ThreadStats) -> (Nanos, Nanos) {
     let on_cores: Nanos = stats.time_on.0.iter().copied().sum();
     let stalled = stats.stalled.min(on_cores);
@@ -40,19 +41,19 @@ impl History {
         self.performance
     }
 
-    /// That of a thread which starts with this average.
+    /// History of a thread that starts with this average.
     #[must_use]
     pub fn inherited(self, stats: &ThreadStats) -> Self {
         let (ran, blocked) = times(stats);
         Self { performance: self.performance, ran, blocked }
     }
 
-    /// Takes in what has been since. How many epochs that has completed, and what share of them the
-    /// thread ran, if any.
+    /// Adds the time since the last call. Returns the number of epochs completed, if any, and the
+    /// share of them that the thread ran.
     pub fn add(&mut self, stats: &ThreadStats, epoch: Nanos) -> Option<(u64, f64)> {
         let (ran, blocked) = times(stats);
         let (run, block) = (ran.saturating_sub(self.ran), blocked.saturating_sub(self.blocked));
-        // Most looks end here: no division for them.
+        // Most calls end here, without a division.
         if run.0 + block.0 < epoch.0 {
             return None;
         }

@@ -1,9 +1,9 @@
 //! `mclas`: multi-core load-aware scheduling. `bfs` with a performance class per thread: fast cores
-//! for those that have shown that they compute.
+//! are for threads that have proved to compute.
 //!
 //! ```text
-//! history     run and blocked time add up to epochs of 100 ms (waiting for a core is neither; what
-//!             a core spends waiting for memory counts as blocked, where it is told).
+//! history     run and blocked time add up to epochs of 100 ms (waiting for a core is neither;
+//!             waiting for memory counts as blocked, if the mechanism reports it).
 //!             p = run / epoch,   P_H = a p + (1 - a) P_H,   a = 0.5
 //! qualified   P_H > up          disqualified   P_H < down
 //!
@@ -26,35 +26,37 @@
 //! both        - step a tick, down to where they started, while a fast core idles
 //! ```
 //!
-//! In queues: starving `S`, high `H`, neutral `N`, low `L`, all in deadlines (`os/deadline.rs`).
-//! Fast cores serve `S` and `H`, then `N`, and what they take belongs to `H`; slow cores serve `N`
-//! and `L`. *Pinned* is no queue: it is to be in `H` and stick to a core. Who falls into `S` is
-//! overdue since the beginning of time, until a core has picked it; so a bounded wait is a matter
-//! of the queues alone. All picking is done by the mechanism; the policy looks around once a tick,
-//! and whatever it says may come late. It looks at those that run, whose history grows, and at two
-//! threads per core and tick, in turn: one that waits among many is looked at less often, but it
-//! waits longer for its turns, too.
+//! The queues are starving `S`, high `H`, neutral `N` and low `L`, all in order of deadlines
+//! (`os/deadline.rs`). Fast cores serve `S` and `H`, then `N`, and what they take belongs to `H`;
+//! slow cores serve `N` and `L`. *Pinned* is no queue: such a thread is in `H` and sticks to a
+//! core. A thread that falls into `S` is overdue since the beginning of time until a core has
+//! picked it, so the queues alone bound its wait.
+//!
+//! The mechanism does all picking; the policy acts once a tick, and its directives may come late.
+//! It looks at running threads, whose history grows, and at two others per core and tick, in turn.
+//! A thread that waits among many is looked at less often, but then it also waits longer for its
+//! turns.
 //!
 //! A thread that is neutral and runs on a slow core goes to a fast one that idles at the tick,
 //! greatest `P_H` first. `calibrate=THREAD` watches that thread (its number, in order of start) for
-//! 16 epochs and sets `up` to 15/16 of its least `p`, so that its like qualify within five epochs,
-//! and `down` below it in the ratio that both had. `up` never exceeds 0.99: who runs without a
-//! pause has to qualify.
+//! 16 epochs. It sets `up` to 15/16 of the thread's least `p`, so that similar threads qualify
+//! within five epochs, and `down` below it in the ratio of both before. `up` never exceeds 0.99,
+//! because a thread that runs without a pause has to qualify.
 //!
 //! Three or more kinds: the slowest kind is slow, all others are fast, the fastest first; one that
 //! idles also takes a thread that runs on a slower fast one. One kind only, or no fast core online:
-//! all are LP, and it is `bfs`. No slow core online: fast ones serve everybody. A thread bound to
-//! slow cores is LP whatever its history, one bound to fast cores HP or starving.
+//! all threads are LP, and it is `bfs`. No slow core online: fast ones serve all queues. A thread
+//! bound to slow cores is LP whatever its history, one bound to fast cores HP or starving.
 //!
 //! Source: Nabelsee, Busse, Parzyjegla, Mühl, "Load-Aware Scheduling for Heterogeneous Multi-Core
-//! Systems", SAC 2016. Not in it, or not known to us, and so assumed: defaults of `up`, `down`,
-//! `step` and `residence`, the state of the first threads, the margin of calibration.
+//! Systems", SAC 2016. Our assumptions: defaults of `up`, `down`, `step` and `residence`, the state
+//! of the first threads, the margin of calibration.
 //!
-//! Real threads: nobody counts their waiting for memory yet, so that it is run time there.
-//! `step=0` keeps both thresholds where they are.
+//! The wait of real threads for memory is not measured yet, so it counts as run time. `step=0`
+//! keeps both thresholds where they are.
 //!
 //! Knobs: `up` (75 %), `down` (50 %), `epoch` (100 ms), `residence` (6 ms), `step` (1 %),
-//! `calibrate` (-1: nobody), `slice` (6 ms), `tick` (4 ms).
+//! `calibrate` (-1: no thread), `slice` (6 ms), `tick` (4 ms).
 
 use std::cmp::Reverse;
 
@@ -75,7 +77,7 @@ mod thresholds;
 use history::History;
 use thresholds::Thresholds;
 
-/// In the list of policies.
+/// Entry in the registry.
 pub const ENTRY: Entry = Entry {
     name: "mclas",
     summary: "bfs with a class per thread: fast cores for those that compute, never for those that \
@@ -139,29 +141,29 @@ const HIGH: QueueId = QueueId(1);
 const NEUTRAL: QueueId = QueueId(2);
 const LOW: QueueId = QueueId(3);
 
-/// Threads per core that are looked at in one tick.
+/// Number of threads per core that are examined in one tick, beside those that run.
 const LOOKS: usize = 2;
 
-/// How a thread came to wait where it waits.
+/// How long a thread has waited for a fast core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Hunger {
-    /// As usual.
+    /// Not too long.
     #[default]
     Fed,
-    /// It fell into starving when it had been picked so often.
+    /// It fell into starving when it had been picked `runs` times.
     Starving { runs: u64 },
     /// It then turned neutral.
     Neutral { runs: u64 },
 }
 
-/// What is kept of a thread.
+/// State of a thread.
 #[derive(Clone, Copy, Debug, Default)]
 struct Record {
     history: History,
     hunger: Hunger,
 }
 
-/// See the file's head.
+/// The policy `mclas`.
 #[derive(Debug)]
 pub struct Mclas {
     deadlines: Deadlines,
@@ -175,12 +177,12 @@ pub struct Mclas {
     fast: Vec<CoreId>,
     /// The slow kind.
     slow: KindId,
-    /// How many fast and slow cores are online.
+    /// Numbers of fast and slow cores online.
     online: (u64, u64),
-    /// Where among the live threads the next look begins.
+    /// Index among live threads where the next look begins.
     next: usize,
-    /// Scratch: who may go to a faster core: slowest kind first, then greatest `P_H`, then first
-    /// started.
+    /// Scratch: threads that may go to a faster core; slowest kind first, then greatest `P_H`, then
+    /// first started.
     climbers: Vec<(Reverse<KindId>, f64, ThreadId)>,
 }
 
@@ -201,7 +203,7 @@ impl Mclas {
         }
     }
 
-    /// Says what cores serve, if that has changed with the cores that are there.
+    /// Sets what cores serve, if the online cores have changed it.
     fn serve(&mut self, view: &View<'_>, say: &mut Directives) {
         let fast = view.online().filter(|&core| view.kind(core) != self.slow).count() as u64;
         let online = (fast, view.online().count() as u64 - fast);
@@ -225,8 +227,7 @@ impl Mclas {
         }
     }
 
-    /// Where a thread belongs whatever its history, for want of cores: no fast one, or no slow one,
-    /// may have it.
+    /// The queue of a thread that no fast core, or no slow core, may run, whatever its history.
     fn bound(&self, thread: ThreadId, view: &View<'_>) -> Option<QueueId> {
         if self.online.0 == 0 {
             return Some(LOW);
@@ -269,7 +270,7 @@ impl Mclas {
         say.assign(thread, queue);
     }
 
-    /// Brings a thread's history up to now, and moves the thread where it belongs.
+    /// Brings a thread's history up to date, and moves the thread to its queue.
     fn look(&mut self, thread: ThreadId, view: &View<'_>, say: &mut Directives) {
         let stats = view.thread(thread);
         let Some(queue) = stats.queue else { return };
@@ -330,7 +331,7 @@ impl Mclas {
 
     /// A thread has waited too long among its like: it goes before all of them.
     fn starve(&mut self, thread: ThreadId, stats: &ThreadStats, say: &mut Directives) {
-        // Said once more where it comes late, but it has fallen only once.
+        // May be repeated if it is carried out late, but counts once.
         if std::mem::replace(&mut self.record(thread).hunger, Hunger::Starving { runs: stats.runs })
             == Hunger::Fed
         {
@@ -340,8 +341,8 @@ impl Mclas {
         say.assign(thread, STARVING);
     }
 
-    /// Gives each fast core that idles a qualified thread that runs on a slower kind. O(cores log
-    /// cores) where one idles, else O(fast cores). Whether one idled.
+    /// Gives each idle fast core a qualified thread that runs on a slower kind. O(cores log cores)
+    /// if one idles, else O(fast cores). True if one idled.
     fn climb(&mut self, view: &View<'_>, say: &mut Directives) -> bool {
         let idles = |core: CoreId| {
             view.cores[core.index()].online && view.cores[core.index()].running.is_none()
@@ -383,7 +384,7 @@ impl Mclas {
         }
         let (count, looks) = (view.live.len(), LOOKS * view.machine.cores.len());
         for _ in 0..count.min(looks) {
-            // Threads have gone since, perhaps.
+            // Threads may have ended since.
             let thread = view.live.get(self.next).unwrap_or(&view.live[0]);
             self.next = if self.next + 1 < count { self.next + 1 } else { 0 };
             self.look(*thread, view, say);
@@ -412,8 +413,8 @@ impl Policy for Mclas {
         for queue in [HIGH, NEUTRAL, LOW] {
             say.say(Directive::Preemption(queue, Some(PREEMPTION)));
         }
-        // Who sleeps and wakes as LP, or as HP where fast cores are alike, stays where it was: no
-        // preference but that.
+        // A thread that sleeps and wakes as LP, or as HP if fast cores are alike, stays where it
+        // was: no preference needed.
         say.prefer(STARVING, fast_first.clone());
         if self.slow > KindId(1) {
             say.prefer(HIGH, fast_first.clone());

@@ -22,7 +22,7 @@ fn bench(set: &[(&str, &str)]) -> Bench {
     Bench::start(2, 2, policy(set))
 }
 
-/// Lets a thread run and be blocked for so long, on the slow kind, and looks around.
+/// Lets a thread run and be blocked for these times, on the slow kind, and delivers a tick.
 fn lives(bench: &mut Bench, thread: ThreadId, ran: Nanos, blocked: Nanos) {
     let stats = &mut bench.threads[thread.index()];
     stats.time_on[KindId(1)] += ran;
@@ -34,12 +34,12 @@ fn tick(bench: &mut Bench) {
     bench.deliver(Event::Timer);
 }
 
-/// A thread that has run so much without a pause that it qualifies, at a look while it runs on a
-/// slow core: neutral.
+/// A neutral thread: it has run without a pause until it qualified, at a look while it runs on a
+/// slow core.
 fn qualified(bench: &mut Bench) -> ThreadId {
     let thread = bench.spawn(0);
     bench.run(thread, SLOW);
-    // Fast cores that idle would have it at once.
+    // Idle fast cores would take it at once.
     let fast = [0, 1].map(|core| bench.cores[core].running);
     let stand_ins = [0, 1].map(|_| bench.spawn_on(9, &[CoreId(0), CoreId(1)]));
     for (core, stand_in) in
@@ -55,7 +55,7 @@ fn qualified(bench: &mut Bench) -> ThreadId {
     thread
 }
 
-/// A core takes a thread up, as the mechanism does it: what a fast one takes belongs to `H`.
+/// A core picks a thread, as the mechanism does it: what a fast one takes belongs to `H`.
 fn pick(bench: &mut Bench, thread: ThreadId, core: CoreId) {
     bench.run(thread, core);
     if core.0 < 2 {
@@ -71,7 +71,7 @@ fn displace(bench: &mut Bench, thread: ThreadId) {
     (stats.state, stats.since) = (State::Ready, bench.now);
 }
 
-/// One that waits in `H`, with both fast cores taken.
+/// A thread that waits in `H`, with both fast cores taken.
 fn waits_high(bench: &mut Bench) -> ThreadId {
     let thread = qualified(bench);
     pick(bench, thread, CoreId(0));
@@ -146,7 +146,7 @@ fn a_pinned_or_neutral_thread_that_is_disqualified_is_low_and_leaves_its_fast_co
     bench.spawn(2);
     let keeper = bench.spawn(2);
     bench.run(keeper, CoreId(1));
-    // P_H was 15/16, and is 15/16 x 1/2 < 50 % after an epoch of which nothing was run.
+    // P_H was 15/16, and is 15/16 x 1/2 < 50 % after an epoch without running.
     for thread in [neutral, pinned] {
         bench.threads[thread.index()].blocked += ms(100);
     }
@@ -210,11 +210,11 @@ fn a_fall_into_starving_raises_what_it_takes_to_qualify_once_however_late_the_an
     let thread = waits_high(&mut bench);
     bench.now += ms(13);
     tick(&mut bench);
-    // As if what was said had not been carried out yet.
+    // As if the directives had not been carried out yet.
     bench.threads[thread.index()].queue = Some(HIGH);
     tick(&mut bench);
-    // With a P_H of 15/16 one qualifies at 93 % and would not at 94 %; two raises would be 95 %, of
-    // 31/32 it takes 97 %.
+    // With a P_H of 15/16 a thread qualifies at 93 % and would not at 94 %; two raises would make
+    // 95 %, for which it takes 31/32, or 97 %.
     let other = bench.spawn(3);
     lives(&mut bench, other, ms(400), Nanos::ZERO);
     assert_eq!(bench.queue_of(other), Some(LOW));

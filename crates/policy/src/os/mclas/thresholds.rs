@@ -1,19 +1,19 @@
-//! Who qualifies for fast cores: two thresholds that rise while too many do, and sink again while a
-//! fast core idles.
+//! Thresholds for fast cores: both rise while too many threads qualify, and sink again while a fast
+//! core idles.
 
 use crate::contract::{Knobs, ThreadId};
 
-/// Epochs for which a thread is watched that calibrates (SAC 2016).
+/// Number of epochs for which the calibrating thread is watched (SAC 2016).
 const WATCHED: u64 = 16;
 
-/// Of the least share of the thread that calibrates: `P_H` of its like is beyond that after five
-/// epochs (1 - 2^-5 > 15/16), whatever it was.
+/// Factor on the least share of the calibrating thread: `P_H` of similar threads exceeds the
+/// product after five epochs (1 - 2^-5 > 15/16), whatever it was.
 const MARGIN: f64 = 15.0 / 16.0;
 
-/// A thread that never pauses comes near to 1 and must qualify.
+/// A thread that never pauses comes near 1 and must qualify.
 const GREATEST: f64 = 0.99;
 
-/// See the file's head. Shares of run time, 0 to 1.
+/// The two thresholds, as shares of run time, 0 to 1.
 #[derive(Clone, Debug)]
 pub struct Thresholds {
     up: f64,
@@ -55,17 +55,17 @@ impl Thresholds {
         self.down
     }
 
-    /// Too many have qualified.
+    /// Raises `up`, because too many threads have qualified.
     pub fn raise_up(&mut self) {
         self.up = (self.up + self.step).min(GREATEST);
     }
 
-    /// Too many stay qualified.
+    /// Raises `down`, because too many threads stay qualified.
     pub fn raise_down(&mut self) {
         self.down = (self.down + self.step).min(self.up);
     }
 
-    /// There is room for more: both go back towards where they started.
+    /// Lowers both towards their start, because there is room for more threads.
     pub fn sink(&mut self) {
         self.up = (self.up - self.step).max(self.start.0);
         self.down = (self.down - self.step).max(self.start.1);
