@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use crate::model::MAX_CORES;
 
-/// Text of a list that an error repeats, at most, in characters.
+/// Greatest number of characters of a list that an error quotes.
 const SHOWN: usize = 20;
 
-/// Why a text is no list of CPUs.
+/// Reason why a text is not a list of CPUs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} found, expected {}", self.found(), self.expected())]
 pub enum CpuListError {
@@ -22,7 +22,7 @@ pub enum CpuListError {
 }
 
 impl CpuListError {
-    /// What is there.
+    /// What was found.
     pub fn found(&self) -> String {
         match self {
             Self::Item(item) | Self::Backwards(item) | Self::TooHigh(item) => format!("'{item}'"),
@@ -30,7 +30,7 @@ impl CpuListError {
         }
     }
 
-    /// What could be there.
+    /// What would be valid.
     pub fn expected(&self) -> String {
         match self {
             Self::Item(_) => "CPU numbers and ranges, as 0-3,8".to_owned(),
@@ -42,8 +42,9 @@ impl CpuListError {
 }
 
 /// Reads a list of CPUs as Linux writes it (`Documentation/admin-guide/cputopology.rst`): numbers
-/// and ranges, separated by commas, blanks round them allowed. An empty text is an empty list. The
-/// order is that of the text, which Linux keeps ascending and a machine file need not.
+/// and ranges, separated by commas, blanks around them allowed. An empty text is an empty list. The
+/// result keeps the order of the text: Linux's lists are ascending, those of machine files need not
+/// be.
 ///
 /// # Errors
 /// Anything else, a CPU named twice, or a number of [`MAX_CORES`] or more.
@@ -52,8 +53,7 @@ pub fn parse_cpus(text: &str) -> Result<Vec<u32>, CpuListError> {
     if text.trim().is_empty() {
         return Ok(cpus);
     }
-    // Lists are as long as the machine is large: a place for each number, not a search through the
-    // list.
+    // A flag for each number, because a search through the list would be slow on large machines.
     let mut seen = vec![false; MAX_CORES as usize];
     for item in text.split(',').map(str::trim) {
         let (first, last) = item.split_once('-').unwrap_or((item, item));
@@ -72,7 +72,7 @@ pub fn parse_cpus(text: &str) -> Result<Vec<u32>, CpuListError> {
 }
 
 /// Reads a mask of CPUs as Linux writes it: groups of at most 8 hexadecimal digits, separated by
-/// commas, the last one for CPUs 0 to 31. Ascending; `None`: it is no mask, or names a CPU of
+/// commas, the last one for CPUs 0 to 31. Ascending; `None` if it is no mask or names a CPU of
 /// [`MAX_CORES`] or more.
 pub fn parse_mask(text: &str) -> Option<Vec<u32>> {
     let mut cpus = Vec::new();
@@ -88,10 +88,10 @@ pub fn parse_mask(text: &str) -> Option<Vec<u32>> {
     Some(cpus)
 }
 
-/// A whole number as the kernel prints them, hexadecimal where it begins with `0x`.
+/// A whole number as the kernel prints it, hexadecimal if it begins with `0x`.
 pub(crate) fn parse_number(text: &str) -> Option<u64> {
     match text.strip_prefix("0x") {
-        // `from_str_radix` takes a sign, too.
+        // `from_str_radix` accepts a sign, too.
         Some(digits) if digits.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
             u64::from_str_radix(digits, 16).ok()
         }
@@ -131,7 +131,7 @@ pub fn name_cpus(cpus: impl IntoIterator<Item = u32>) -> String {
     format!("{noun} {list}")
 }
 
-/// A CPU number below [`MAX_CORES`]. `item` is what an error shows.
+/// A CPU number below [`MAX_CORES`]. An error shows `item`.
 fn number(digits: &str, item: &str) -> Result<u32, CpuListError> {
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(CpuListError::Item(shown(item)));

@@ -1,10 +1,10 @@
-//! A machine in tables, for people and for JSON: what `evenkeel show machine` renders. Units are in
-//! the names.
+//! A machine in tables, for people and for JSON, as rendered by `evenkeel show machine`. Units are
+//! in the names.
 
 use crate::model::{Cluster, KindId, Machine};
 use crate::units::MicroWatts;
 
-/// All that there is to say about a machine.
+/// Everything about a machine.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Description {
@@ -12,11 +12,11 @@ pub struct Description {
     pub name: String,
     /// One line for people.
     pub description: String,
-    /// Where the figures come from.
+    /// Source of the figures.
     pub source: String,
     /// Logical cores by kind: `4big+4little`.
     pub cores: String,
-    /// Whether energy can be told.
+    /// True if energy can be computed.
     pub has_power_model: bool,
     /// Memory bandwidth that all cores share, MB/s; `None`: no limit modelled.
     pub memory_bandwidth_mb_s: Option<f64>,
@@ -28,7 +28,7 @@ pub struct Description {
     pub kinds: Vec<KindRow>,
     /// Clusters, in the order of core numbers.
     pub clusters: Vec<ClusterRow>,
-    /// What scheduling costs.
+    /// Costs of scheduling.
     pub costs: CostRow,
 }
 
@@ -52,7 +52,7 @@ pub struct KindRow {
     pub idle_power_w: Option<f64>,
     /// Operating points, slowest first.
     pub operating_points: Vec<PointRow>,
-    /// Where its figures come from: what is measured, what derived.
+    /// Source of its figures: what is measured, what derived.
     pub source: String,
 }
 
@@ -86,7 +86,7 @@ pub struct ClusterRow {
     pub bandwidth_mb_s: Option<f64>,
 }
 
-/// What scheduling costs.
+/// Costs of scheduling.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct CostRow {
@@ -155,7 +155,7 @@ impl Machine {
         }
     }
 
-    /// `None` for a cluster without cores, which no machine that was read has.
+    /// `None` for a cluster without cores, which no machine from a file has.
     fn cluster_row(&self, cluster: &Cluster) -> Option<ClusterRow> {
         Some(ClusterRow {
             kind: self.kinds[cluster.kind.index()].name.clone(),

@@ -6,27 +6,28 @@ use std::str::FromStr;
 use crate::cpus::{CpuListError, parse_cpus, write_cpus};
 use crate::model::{FULL_CAPACITY, MAX_KINDS, Machine};
 
-/// Environment variable that holds such a line, for programs that do not read machine files.
+/// Environment variable with such a line, for programs that do not read machine files.
 pub const KINDS_VARIABLE: &str = "EVENKEEL_KINDS";
 
 /// Kinds of core, fastest first, each with its speed and its CPUs.
 ///
-/// Written and read as `name:cpus=capacity`, separated by blanks, the name with its colon optional.
+/// Written and read as `name:cpus=capacity`, separated by blanks; the name and its colon are
+/// optional.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KindList(pub Vec<ListedKind>);
 
-/// A kind of core, as far as a line tells.
+/// A kind of core, as far as a line describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedKind {
     /// `big`, `little`, `P`, `E`, …
     pub name: String,
     /// Speed relative to the fastest kind (1024), from 1.
     pub capacity: u32,
-    /// Its CPUs, as the operating system counts, in the order of the machine.
+    /// Its CPUs, as numbered by the operating system, in the order of the machine.
     pub cpus: Vec<u32>,
 }
 
-/// Why a line is no list of kinds.
+/// Reason why a line is not a list of kinds.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KindListError {
     /// Nothing, or more kinds than a machine may have.
@@ -56,7 +57,7 @@ impl FromStr for KindList {
             if cpus.is_empty() {
                 return Err(form(item));
             }
-            // A CPU of two kinds is found where both lists are one.
+            // All lists together reveal a CPU of two kinds.
             all.push_str(if all.is_empty() { "" } else { "," });
             all.push_str(list);
             let in_range = |capacity: &u32| (1..=FULL_CAPACITY).contains(capacity);

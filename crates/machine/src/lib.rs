@@ -1,6 +1,6 @@
-//! What a machine is: kinds of core (any number), cores, clusters, operating points, power, and
-//! what scheduling costs; and how the one that this runs on is found. Files are read by
-//! `evenkeel-files`.
+//! Machines: kinds of core (any number), cores, clusters, operating points, power, and the costs of
+//! scheduling; and the discovery of the machine that this runs on. `evenkeel-files` reads the
+//! files.
 
 mod cpus;
 mod describe;

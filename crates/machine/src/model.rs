@@ -1,20 +1,19 @@
-//! What a machine is.
+//! The model of a machine.
 
 use crate::units::{MicroWatts, Nanos};
 
-/// The most logical cores that a machine may have. A bound, because a file states the number and
-/// pays nothing for it.
+/// The greatest number of logical cores of a machine. A bound, because a file may state any number
+/// at no cost.
 pub const MAX_CORES: u32 = 65_536;
 
-/// Speed of each of two busy SMT siblings where nothing says. Source: machines.md of the
-/// specification.
+/// Default speed of each of two busy SMT siblings. Source: machines.md of the specification.
 pub const DEFAULT_SMT_SPEED: f64 = 0.6;
 
-/// The most kinds of core that one machine may have. A bound, because the statistics that
+/// The greatest number of kinds of core in a machine. A bound, because the statistics that
 /// mechanisms and policies share are plain arrays per kind (in the kernel, too).
 pub const MAX_KINDS: usize = 8;
 
-/// Capacity of the fastest kind at its highest operating point, as Linux has it.
+/// Capacity of the fastest kind at its highest operating point, Linux's scale.
 pub const FULL_CAPACITY: u32 = 1024;
 
 /// A kind of core, by rank: 0 is the fastest of the machine. Two kinds of equal capacity keep
@@ -77,11 +76,11 @@ impl<T> std::ops::IndexMut<KindId> for PerKind<T> {
 /// An asymmetric machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
-    /// Name, as the result record gives it.
+    /// Name, for the result record.
     pub name: String,
     /// One line for people.
     pub description: String,
-    /// Where the figures come from.
+    /// Source of the figures.
     pub source: String,
     /// Kinds of core, fastest first; at least one, at most [`MAX_KINDS`].
     pub kinds: Vec<Kind>,
@@ -89,7 +88,7 @@ pub struct Machine {
     pub clusters: Vec<Cluster>,
     /// Logical cores; `cores[i].id == CoreId(i)`.
     pub cores: Vec<Core>,
-    /// What scheduling costs.
+    /// Costs of scheduling.
     pub costs: Costs,
     /// Memory bandwidth that all cores share, bytes per second; `None`: no limit modelled.
     pub bandwidth: Option<u64>,
@@ -97,13 +96,13 @@ pub struct Machine {
     pub smt_speed: f64,
     /// A power sensor that reads at an interval; `None`: none described.
     pub sensor_interval: Option<Nanos>,
-    /// What phases measure speed against. A part of a machine keeps that of the whole.
+    /// The reference for the speed of phases. A part of a machine keeps that of the whole.
     pub reference: Reference,
 }
 
-/// The two kinds that phases measure speed against: the slowest and the fastest of a whole machine,
-/// each at its highest operating point. Kept when a part of a machine is taken, so that a core is
-/// as fast alone as among the others.
+/// The two kinds that the speed of phases refers to: the slowest and the fastest of a whole
+/// machine, each at its highest operating point. A part of a machine keeps it, so that a core is as
+/// fast alone as among the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reference {
     /// Clock of the slowest kind.
@@ -115,8 +114,8 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Of a whole machine; `None` where there is no kind. `kinds` as in [`Machine::kinds`]: fastest
-    /// first.
+    /// Reference of a whole machine; `None` if there is no kind. `kinds` as in [`Machine::kinds`]:
+    /// fastest first.
     pub fn of(kinds: &[Kind]) -> Option<Self> {
         let (fastest, slowest) = (kinds.first()?.top(), kinds.last()?.top());
         Some(Self {
@@ -136,9 +135,9 @@ pub struct Kind {
     pub capacity: u32,
     /// Operating points, slowest first; at least one.
     pub opps: Vec<OperatingPoint>,
-    /// Power of one core that is on but has nothing to run; `None`: no power model.
+    /// Power of one core that is on and idle; `None`: no power model.
     pub idle_power: Option<MicroWatts>,
-    /// Where its figures come from: what is measured, what derived. May be empty.
+    /// Source of its figures: what is measured, what derived. May be empty.
     pub source: String,
 }
 
@@ -154,8 +153,8 @@ impl Kind {
 pub struct OperatingPoint {
     /// Clock.
     pub khz: u64,
-    /// Speed at this clock relative to the fastest kind's highest (1024). A fraction: rounding it
-    /// would show in the ratios of slow cores.
+    /// Speed at this clock relative to the fastest kind's highest (1024). Not rounded, because
+    /// rounding would show in the ratios of slow cores.
     pub capacity: f64,
     /// Power of one busy core, its cluster's share not included; `None`: no power model.
     pub busy_power: Option<MicroWatts>,
@@ -184,9 +183,9 @@ pub struct Cluster {
 pub struct Core {
     /// Its number.
     pub id: CoreId,
-    /// The number by which the operating system knows it: `N` of `/sys/devices/system/cpu/cpuN`. No
-    /// two cores of a machine have the same. That of [`Core::id`] unless the machine file says
-    /// otherwise; a part of a machine keeps it.
+    /// The operating system's number of the core: `N` of `/sys/devices/system/cpu/cpuN`, unique in
+    /// a machine. It equals [`Core::id`] unless the machine file says otherwise; a part of a
+    /// machine keeps it.
     pub cpu: u32,
     /// Its kind.
     pub kind: KindId,
@@ -196,7 +195,7 @@ pub struct Core {
     pub sibling: Option<CoreId>,
 }
 
-/// What scheduling costs. Defaults: machines.md of the specification.
+/// Costs of scheduling. Defaults: machines.md of the specification.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costs {
     /// Time lost at each context switch.
@@ -251,7 +250,7 @@ impl Machine {
         self.cores.iter().filter(move |core| core.kind == kind).map(|core| core.id)
     }
 
-    /// How far apart two cores are: 0 the same, 1 in one cluster, 2 in two.
+    /// Distance of two cores: 0 if they are the same, 1 in one cluster, 2 in different ones.
     pub fn distance(&self, a: CoreId, b: CoreId) -> usize {
         if a == b {
             0
@@ -262,7 +261,7 @@ impl Machine {
         }
     }
 
-    /// Whether every kind has a power for each operating point, so that energy can be told.
+    /// True if every kind has a power for each operating point, so that energy can be computed.
     pub fn has_power_model(&self) -> bool {
         self.kinds.iter().all(|kind| {
             let known =

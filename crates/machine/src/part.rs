@@ -1,24 +1,23 @@
 //! Parts of a machine: `2big+4little`.
 //!
-//! A part has the first cores of each kind, numbered anew from 0 without gaps, in the order that
-//! they had. Clusters and kinds without cores are left out. Capacities stay relative to the fastest
-//! kind of the whole machine, and [`Machine::reference`] stays that of the whole: a core is as fast
-//! as before, whatever else is in use.
+//! A part has the first cores of each kind, renumbered from 0 without gaps in their order. Clusters
+//! and kinds without cores are left out. Capacities stay relative to the fastest kind of the whole
+//! machine, and [`Machine::reference`] stays that of the whole: a core's speed does not depend on
+//! the other cores in use.
 //!
 //! Cores are logical. Of a kind with SMT, one thread of each physical core is taken first, and
-//! their siblings only when each physical core has one: `8P` of eight cores with two threads is
-//! eight cores to themselves, `16P` is all. Each keeps the number by which the operating system
-//! knows it.
+//! siblings only when each physical core has one: `8P` of eight cores with two threads is eight
+//! whole cores, `16P` is all. Each keeps the operating system's number.
 
 use crate::model::{Cluster, ClusterId, Core, CoreId, Costs, Kind, KindId, Machine};
 
-/// Why there is no such part of a machine.
+/// Reason why there is no such part of a machine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubsetError {
     /// Not a sum of counts and kinds.
     #[error("cores '{spec}': '{term}' found, expected a count and a kind, such as 2{example}")]
     Term {
-        /// What was asked for.
+        /// The specification.
         spec: String,
         /// The part that is not understood; may be empty.
         term: String,
@@ -28,7 +27,7 @@ pub enum SubsetError {
     /// A kind that the machine does not have.
     #[error("cores '{spec}': no kind '{kind}' in {machine}, which has {known}")]
     UnknownKind {
-        /// What was asked for.
+        /// The specification.
         spec: String,
         /// The kind.
         kind: String,
@@ -37,21 +36,21 @@ pub enum SubsetError {
         /// Its kinds and their cores: `4big+4little`.
         known: String,
     },
-    /// A kind in another case than any that the machine has, and more than one is meant by it.
+    /// A kind whose name differs by case from several kinds of the machine.
     #[error("cores '{spec}': kind '{kind}' may be {}: expected one of them as it is \
              written", meant.join(" or "))]
     Ambiguous {
-        /// What was asked for.
+        /// The specification.
         spec: String,
         /// The kind.
         kind: String,
-        /// Those that differ from it by case.
+        /// Kinds whose names differ from it by case.
         meant: Vec<String>,
     },
     /// A kind more than once.
     #[error("cores '{spec}': kind '{kind}' is named twice")]
     Twice {
-        /// What was asked for.
+        /// The specification.
         spec: String,
         /// The kind.
         kind: String,
@@ -59,7 +58,7 @@ pub enum SubsetError {
     /// More cores than there are.
     #[error("cores '{spec}': {wanted} {kind} asked for, {machine} has {available}")]
     TooMany {
-        /// What was asked for.
+        /// The specification.
         spec: String,
         /// The kind.
         kind: String,
@@ -73,19 +72,19 @@ pub enum SubsetError {
     /// No core at all.
     #[error("cores '{spec}': no core is left, expected at least one")]
     None {
-        /// What was asked for.
+        /// The specification.
         spec: String,
     },
 }
 
 impl Machine {
     /// The part that `spec` names: counts and kinds joined by `+`, such as `2big+4little`. Kinds
-    /// that it does not name are left out, as are those with count 0. Blanks round a term are
-    /// allowed. A kind may be named in another case where only one is meant by that.
+    /// that it does not name are left out, as are those with count 0. Blanks around a term are
+    /// allowed. The case of a kind may differ if that is unambiguous.
     ///
     /// # Errors
-    /// A term that is no count and kind, a kind that the machine has not, that is named twice or
-    /// that may be one of several, more cores than there are, no core at all.
+    /// A term that is not a count and a kind, a kind that does not exist, is named twice or is
+    /// ambiguous, more cores than there are, no core at all.
     pub fn subset(&self, spec: &str) -> Result<Self, SubsetError> {
         let mut wanted: Vec<Option<usize>> = vec![None; self.kinds.len()];
         for term in spec.split('+').map(str::trim) {
@@ -137,8 +136,8 @@ impl Machine {
         Ok(self.part(&counts))
     }
 
-    /// The rank of the kind of this name, else of the only one that differs from it by case; `Err`:
-    /// several do.
+    /// The rank of the kind of this name, else of the only one that differs from it by case; `Err`
+    /// if several do.
     fn kind_named(&self, name: &str) -> Result<Option<usize>, Vec<String>> {
         if let Some(rank) = self.kinds.iter().position(|kind| kind.name == name) {
             return Ok(Some(rank));
@@ -233,7 +232,7 @@ impl Machine {
     }
 }
 
-/// New numbers from 0 for those that are kept.
+/// New numbers, from 0, of those that are kept.
 fn renumbered(kept: impl Iterator<Item = bool>) -> Vec<Option<u32>> {
     let number = |next: &mut u32, kept: bool| {
         let new = kept.then_some(*next);

@@ -1,6 +1,6 @@
 //! The units that cross boundaries: time, work, power, energy.
 //!
-//! All are integers, so that a run adds up to the same bytes on any host and any number of workers.
+//! All are integers, so a run gives the same bytes on any host and with any number of workers.
 
 use std::fmt;
 use std::iter::Sum;
@@ -10,7 +10,7 @@ use std::ops::{Add, AddAssign, Sub, SubAssign};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(pub u64);
 
-/// Work of a thread: instructions, or, where a workload says so, nanoseconds on the reference core.
+/// Work of a thread: instructions or, if a workload says so, nanoseconds on the reference core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Work(pub u64);
 
@@ -18,13 +18,13 @@ pub struct Work(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MicroWatts(pub u64);
 
-/// Energy, in femtojoules: exactly one microwatt for one nanosecond, so that integrating a
+/// Energy, in femtojoules: one microwatt for one nanosecond exactly, so integrating a
 /// piecewise-constant power never rounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FemtoJoules(pub u128);
 
-/// A number with a unit of time after it (`50us`, `1.5 ms`): the number as it stands, and how many
-/// nanoseconds the unit has. None: no unit of time is there.
+/// Splits a number with a unit of time (`50us`, `1.5 ms`) into the number and the nanoseconds of
+/// the unit. None if there is no unit of time.
 pub fn split_time(text: &str) -> Option<(&str, f64)> {
     const UNITS: [(&str, f64); 6] =
         [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9)];
@@ -61,16 +61,16 @@ macro_rules! additive {
             }
         }
         impl $type {
-            /// Nothing.
+            /// Zero.
             pub const ZERO: Self = Self(0);
 
-            /// `self - other`, or nothing where that would be negative.
+            /// `self - other`, or zero if that would be negative.
             #[must_use]
             pub const fn saturating_sub(self, other: Self) -> Self {
                 Self(self.0.saturating_sub(other.0))
             }
 
-            /// `self + other`, or the greatest value where that would overflow.
+            /// `self + other`, or the greatest value if that would overflow.
             #[must_use]
             pub const fn saturating_add(self, other: Self) -> Self {
                 Self(self.0.saturating_add(other.0))
@@ -109,7 +109,7 @@ impl Nanos {
 }
 
 impl FemtoJoules {
-    /// What `power` amounts to over `time`, exactly.
+    /// Energy of `power` over `time`, exactly.
     pub const fn integral(power: MicroWatts, time: Nanos) -> Self {
         Self(power.0 as u128 * time.0 as u128)
     }

@@ -1,14 +1,14 @@
-//! The clock of a queue: where virtual times start, and what becomes of them in another queue.
+//! The clock of a queue: where virtual times start, and how they change with the queue.
 //!
 //! ```text
 //! floor           greatest virtual time of all threads picked from the queue
 //! starts          Start::Floor at the floor, Start::At(v) at v, Start::Keep where it was
 //! wakes           max(v, floor - sleeper)
-//! changes queues  v - floor(from) + floor(to)   where both have clocks of their own, else v
+//! changes queues  v - floor(from) + floor(to)   if both have clocks of their own, else v
 //! ```
 //!
 //! Source: our contract; the floor is CFS's `min_vruntime` and the sleeper's credit its
-//! `sched_latency / 2` (kernel/sched/fair.c, `place_entity`), both of a queue in place of a CPU.
+//! `sched_latency / 2` (kernel/sched/fair.c, `place_entity`), per queue instead of per CPU.
 
 use evenkeel_policy::{Clock, Start};
 
@@ -26,7 +26,7 @@ impl QueueClock {
         Self { own: matches!(clock, Clock::Own), floor: 0, sleeper: 0 }
     }
 
-    /// The greatest virtual time of those picked from the queue.
+    /// The greatest virtual time of the threads picked from the queue.
     #[inline]
     pub fn floor(&self) -> u64 {
         self.floor
@@ -37,14 +37,14 @@ impl QueueClock {
         self.sleeper = credit;
     }
 
-    /// A thread of this virtual time has been picked, or goes on since nobody else waits. Counting
-    /// the latter keeps a thread that arrives beside it from having all that time before it.
+    /// A thread of this virtual time has been picked, or runs on because no other thread waits. The
+    /// latter counts, too, so that a thread that arrives then does not start that far behind.
     #[inline]
     pub fn note_picked(&mut self, virtual_time: u64) {
         self.floor = self.floor.max(virtual_time);
     }
 
-    /// Where a thread of this virtual time starts.
+    /// Virtual time at which a thread starts.
     #[inline]
     pub fn started(&self, virtual_time: u64, start: Start) -> u64 {
         match start {
@@ -54,13 +54,13 @@ impl QueueClock {
         }
     }
 
-    /// Where a thread of this virtual time goes on after it has slept.
+    /// Virtual time at which a thread resumes after sleep.
     #[inline]
     pub fn woken(&self, virtual_time: u64) -> u64 {
         virtual_time.max(self.floor.saturating_sub(self.sleeper))
     }
 
-    /// This clock's virtual time in another clock: as far from that one's floor as from this one's.
+    /// A virtual time of this clock in another clock: at the same distance from the floor.
     #[inline]
     pub fn in_clock_of(&self, other: &Self, virtual_time: u64) -> u64 {
         if !self.own || !other.own {

@@ -1,4 +1,4 @@
-//! Directives become calls of methods, with ids that exist.
+//! Turns directives into method calls, with ids that exist.
 
 use std::rc::Rc;
 
@@ -7,10 +7,10 @@ use evenkeel_policy::{Clock, Directive, Order, Preemption, QueueId, Slice, Threa
 
 use crate::{Guests, Service};
 
-/// What a directive names that the mechanism does not have, or no longer has.
+/// An id in a directive that the mechanism does not have, or no longer has.
 ///
-/// A live policy may be late: a thread can end between the question and the answer. So this is no
-/// error of the policy's, and the directive has no effect.
+/// A live policy may be late: a thread can end between the event and the answer. So this is no
+/// error of the policy, and the directive has no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unknown {
     /// No such thread, or one that is not the policy's to place.
@@ -24,14 +24,14 @@ pub enum Unknown {
     Core(CoreId),
 }
 
-/// A mechanism, as far as directives concern it: one method for each.
+/// A mechanism's methods for directives, one for each.
 ///
 /// The methods are called by [`carry_out`] alone. Threads, queues and cores in their arguments
 /// exist, and the threads are the policy's to place.
 pub trait Directed {
-    /// How many queues have been made.
+    /// Number of queues made.
     fn queue_count(&self) -> usize;
-    /// How many cores the machine has.
+    /// Number of cores of the machine.
     fn core_count(&self) -> usize;
     /// True if the thread has started, has not ended, and is the policy's to place.
     fn is_placed(&self, thread: ThreadId) -> bool;
@@ -40,7 +40,7 @@ pub trait Directed {
     fn make_queue(&mut self, clock: Clock);
     /// The thread belongs to the queue from now on.
     fn assign(&mut self, thread: ThreadId, queue: QueueId);
-    /// [`Directed::assign`] for each pair whose ids exist; the others are passed over.
+    /// [`Directed::assign`] for each pair whose ids exist; others are skipped.
     fn assign_all(&mut self, threads: &[(ThreadId, QueueId)]) {
         for &(thread, queue) in threads {
             if queue.index() < self.queue_count() && self.is_placed(thread) {
@@ -58,9 +58,9 @@ pub trait Directed {
     fn serve(&mut self, core: CoreId, service: Service);
     /// Sets the guests of the core.
     fn host(&mut self, core: CoreId, guests: Guests);
-    /// Sets the order in which idle cores are looked at for the queue.
+    /// Sets the order in which idle cores are tried for the queue.
     fn prefer(&mut self, queue: QueueId, cores: Vec<CoreId>);
-    /// Sets whether arrivals in the queue preempt.
+    /// Sets the preemption by arrivals in the queue, if any.
     fn preemption(&mut self, queue: QueueId, preemption: Option<Preemption>);
     /// Sets how far below the queue's floor a thread that wakes may start.
     fn sleeper(&mut self, queue: QueueId, credit: u64);
@@ -70,7 +70,7 @@ pub trait Directed {
     fn hand_over(&mut self, thread: ThreadId, core: CoreId);
     /// The core's thread returns to its queue, and the core picks again.
     fn preempt(&mut self, core: CoreId);
-    /// Has the policy asked every so often from now on; never where the period is zero.
+    /// Sets the period of the policy's timer; zero for none.
     fn timer(&mut self, period: Nanos);
 }
 
@@ -80,7 +80,7 @@ pub trait Directed {
 /// that do not exist are left out of the lists.
 ///
 /// # Errors
-/// The directive names what is not there. It has had no effect.
+/// The directive names an id that does not exist. It has had no effect.
 #[inline]
 pub fn carry_out<M: Directed>(mechanism: &mut M, directive: Directive) -> Result<(), Unknown> {
     match directive {

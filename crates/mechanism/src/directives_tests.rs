@@ -1,10 +1,11 @@
-//! What does not exist is refused before the mechanism sees it, and each directive has its method.
+//! Ids that do not exist are refused before the mechanism sees them, and each directive has its
+//! method.
 
 use evenkeel_policy::Tier;
 
 use super::*;
 
-/// Notes what it is told. Threads 0 and 1 are placed; there are two cores.
+/// Records its calls. Threads 0 and 1 are placed; there are two cores.
 #[derive(Default)]
 struct Notes {
     queues: usize,
@@ -67,7 +68,7 @@ impl Directed for Notes {
     }
 }
 
-/// What comes of a directive where there is one queue: the calls, or what is not there.
+/// Carries out a directive with one queue. Returns the calls, or the unknown id.
 fn said(directive: Directive) -> Result<Vec<String>, Unknown> {
     let mut notes = Notes { queues: 1, ..Notes::default() };
     let carried = carry_out(&mut notes, directive);

@@ -1,10 +1,12 @@
 //! The mechanisms' half of the contract (`evenkeel_policy::contract` is the policies').
 //!
 //! A mechanism gives threads to cores as a policy directs: the simulator, the affinity mechanism
-//! and the one in the kernel. What they must do alike stands here once:
+//! and the one in the kernel. Their common semantics are here, once:
 //!
-//! - [`carry_out`]: a directive becomes a call of one method of [`Directed`], with ids that exist;
-//! - [`Service`]: which queues a core takes from, in which order, and who is compared with whom;
+//! - [`carry_out`]: turns a directive into a call of one method of [`Directed`], with ids that
+//!   exist;
+//! - [`Service`]: the queues that a core takes from, their order, and the threads that are
+//!   compared;
 //! - [`QueueClock`]: where a virtual time starts, and how it changes with the queue.
 //!
 //! The kernel's side has the last two in C (`crates/linux/src/bpf`).

@@ -1,17 +1,17 @@
-//! Which queues a core takes threads from, and which threads are compared with each other.
+//! The queues that a core takes threads from, and the threads that are compared with each other.
 
 use evenkeel_policy::{Choose, QueueId, Tier};
 
-/// What a core takes from: the tiers in order, first to last.
+/// The tiers that a core takes from, first to last.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Service {
-    /// None of them is without queues.
+    /// Each has queues.
     tiers: Vec<Tier>,
     adopt: Option<QueueId>,
 }
 
 impl Service {
-    /// These tiers, without queues that do not exist, of `queue_count` that do.
+    /// These tiers without unknown queues, given the number of queues.
     pub fn new(mut tiers: Vec<Tier>, adopt: Option<QueueId>, queue_count: usize) -> Self {
         for tier in &mut tiers {
             tier.queues.retain(|queue| queue.index() < queue_count);
@@ -20,7 +20,7 @@ impl Service {
         Self { tiers, adopt: adopt.filter(|queue| queue.index() < queue_count) }
     }
 
-    /// The tiers, each with a queue at least.
+    /// The tiers, each with at least one queue.
     #[inline]
     pub fn tiers(&self) -> &[Tier] {
         &self.tiers
@@ -50,7 +50,7 @@ impl Service {
         self.first_tier().first().copied()
     }
 
-    /// The queue that the core takes from before all others, where that is one alone.
+    /// The queue that the core takes from before all others, if it is the only one.
     #[inline]
     pub fn only_queue(&self) -> Option<QueueId> {
         if let &[queue] = self.first_tier() { Some(queue) } else { None }
@@ -83,7 +83,7 @@ impl Service {
     }
 }
 
-/// Queues whose threads a core runs before its own where they are far behind.
+/// Queues whose threads a core runs before its own if they are far behind.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Guests {
     queues: Vec<QueueId>,
@@ -91,19 +91,19 @@ pub struct Guests {
 }
 
 impl Guests {
-    /// These queues, without those that do not exist, of `queue_count` that do.
+    /// These queues without unknown ones, given the number of queues.
     pub fn new(mut queues: Vec<QueueId>, behind: u64, queue_count: usize) -> Self {
         queues.retain(|queue| queue.index() < queue_count);
         Self { queues, behind }
     }
 
-    /// The queues, the first coming first where keys are equal.
+    /// The queues; the first wins if keys are equal.
     #[inline]
     pub fn queues(&self) -> &[QueueId] {
         &self.queues
     }
 
-    /// By how much a guest's key must be less than those of the core's own.
+    /// Least difference by which a guest's key must be below the core's own, exclusive.
     #[inline]
     pub fn behind(&self) -> u64 {
         self.behind
@@ -115,7 +115,7 @@ impl Guests {
         self.queues.contains(&queue)
     }
 
-    /// True if a thread with the key `guest` comes before the core's own, of which the first has
+    /// True if a thread with the key `guest` comes before the core's own, the first of which has
     /// the key `own`.
     #[inline]
     pub fn comes_before(&self, guest: u64, own: u64) -> bool {

@@ -18,14 +18,14 @@ impl TaskId {
 /// A task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Task {
-    /// How much, in instructions.
+    /// Amount, in instructions.
     pub work: Work,
-    /// With which character, of the application that the graph belongs to.
+    /// Its character: a phase of the application that the graph belongs to.
     pub phase: PhaseId,
 }
 
-/// A directed acyclic graph of tasks. Edges run from lower to higher [`TaskId`] only, so that
-/// creation order is a topological one.
+/// A directed acyclic graph of tasks. Edges run from lower to higher [`TaskId`] only, so creation
+/// order is a topological order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TaskGraph {
     /// Tasks, in order of creation.
@@ -35,7 +35,7 @@ pub struct TaskGraph {
     /// Work that taking a task costs the worker.
     pub take_cost: Work,
     successors: Vec<TaskId>,
-    /// Bytes by edge, in the order of `successors`; empty where none are given.
+    /// Bytes by edge, in the order of `successors`; empty if not given.
     volumes: Vec<u64>,
     first_successor: Vec<u32>,
     predecessors: Vec<TaskId>,
@@ -58,15 +58,15 @@ impl TaskGraph {
     /// From tasks and edges (before, after), in any order, duplicates counted once.
     ///
     /// # Errors
-    /// An edge whose head is not created after its tail, or that names a task which is not there.
+    /// An edge whose head is not created after its tail, or that names a task that does not exist.
     pub fn new(tasks: Vec<Task>, edges: Vec<(TaskId, TaskId)>) -> Result<Self, BadEdge> {
         let edges = edges.into_iter().map(|(from, to)| (from, to, 0)).collect();
         Ok(Self { volumes: Vec::new(), ..Self::with_volumes(tasks, edges)? })
     }
 
-    /// From tasks and edges (before, after, bytes that are handed over), in any order; the bytes of
-    /// duplicates add up. What the bytes cost is for whoever schedules to say: on cores that share
-    /// a memory, nothing.
+    /// From tasks and edges (before, after, bytes transferred), in any order; the bytes of
+    /// duplicates add up. The scheduler decides what bytes cost: nothing on cores that share
+    /// memory.
     ///
     /// # Errors
     /// As [`TaskGraph::new`].
@@ -95,7 +95,8 @@ impl TaskGraph {
             first_successor[i + 1] += first_successor[i];
             first_predecessor[i + 1] += first_predecessor[i];
         }
-        // Edges come in order of their tails: each head's are put where its next is to be.
+        // Edges come in the order of their tails: each is stored at the next free place of its
+        // head.
         let (mut predecessors, mut next) =
             (vec![TaskId(0); edges.len()], first_predecessor.clone());
         for &(from, to, _) in &edges {
@@ -121,13 +122,13 @@ impl TaskGraph {
         &self.successors[self.edges_of(task)]
     }
 
-    /// Bytes that this task hands to each of its successors, in their order; empty where the graph
-    /// says nothing of volumes.
+    /// Bytes that this task transfers to each of its successors, in their order; empty if the graph
+    /// has no volumes.
     pub fn volumes(&self, task: TaskId) -> &[u64] {
         if self.volumes.is_empty() { &[] } else { &self.volumes[self.edges_of(task)] }
     }
 
-    /// How many edges there are.
+    /// Number of edges.
     pub fn edges(&self) -> usize {
         self.successors.len()
     }

@@ -1,5 +1,5 @@
-//! What runs: applications of threads whose programs are trees of steps, and task graphs. Files are
-//! read, and programs built, by `evenkeel-files`.
+//! Workloads: applications of threads whose programs are trees of steps, and task graphs.
+//! `evenkeel-files` reads files and builds programs.
 
 mod graph;
 mod model;

@@ -1,4 +1,4 @@
-//! The model of what runs: applications, threads, programs as trees of steps, phases.
+//! The model of a workload: applications, threads, programs as trees of steps, phases.
 
 use std::sync::Arc;
 
@@ -46,14 +46,14 @@ index!(/// A task graph of its application.
 pub struct Channel {
     /// Items that it holds. At least 1.
     pub capacity: u32,
-    /// Whether who is woken by it is woken synchronously, as by a pipe or a socket of the kernel's:
-    /// the waker is taken to wait itself soon (`WF_SYNC`). A queue that a program makes of a lock
-    /// and a condition variable does not.
+    /// True if wake-ups by it are synchronous, as by the kernel's pipes and sockets: the waker is
+    /// expected to wait itself soon (`WF_SYNC`). A queue made of a lock and a condition variable is
+    /// not.
     pub synchronous: bool,
 }
 
 impl Channel {
-    /// A queue of a program's own.
+    /// A queue that a program makes itself.
     pub const fn of(capacity: u32) -> Self {
         Self { capacity, synchronous: false }
     }
@@ -64,32 +64,32 @@ impl Channel {
     }
 }
 
-/// One application: threads that belong together, and the objects that they meet at.
+/// An application: threads that belong together, and the objects that they synchronise by.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Application {
-    /// Name, as the result record gives it.
+    /// Name, for the result record.
     pub name: String,
     /// Phases that its steps refer to; at least one. Threads start in the first.
     pub phases: Vec<Phase>,
-    /// Programs that its threads run. A thread that is forked runs one, too.
+    /// Programs of its threads, including forked ones.
     pub programs: Vec<Program>,
     /// Threads that exist from the start (or after their delay).
     pub threads: Vec<ThreadSpec>,
     /// Threads that `Fork` steps make, as templates.
     pub templates: Vec<ThreadSpec>,
-    /// Per barrier, how many threads must arrive. At least 1.
+    /// By barrier, the number of threads that must arrive. At least 1.
     pub barriers: Vec<u32>,
     /// Number of locks.
     pub locks: u32,
     /// Number of condition variables.
     pub conditions: u32,
-    /// Per semaphore, its initial count.
+    /// By semaphore, its initial count.
     pub semaphores: Vec<u32>,
     /// Bounded queues.
     pub channels: Vec<Channel>,
-    /// Number of periodic timers that its threads share: who uses one moves it on for all.
+    /// Number of periodic timers that its threads share: each use advances the timer for all.
     pub timers: u32,
-    /// Number of periodic timers that each thread has of its own, numbered on from `timers`
+    /// Number of periodic timers that each thread has for itself, numbered on from `timers`
     /// (rt-app's `unique`).
     pub private_timers: u32,
     /// Number of devices; requests to one device queue first come, first served.
@@ -98,11 +98,11 @@ pub struct Application {
     pub loops: Vec<ParallelLoop>,
     /// Task graphs.
     pub graphs: Vec<Arc<TaskGraph>>,
-    /// Whether the application starts again when it ends (until the run's rule for the end is met).
+    /// What happens when the application ends (until the run's rule for the end is met).
     pub repeat: Repeat,
-    /// The run ends this long after its start, whatever still runs; `None`: when all has ended.
+    /// The run ends this long after its start, whatever still runs; `None`: when all have ended.
     pub duration: Option<Nanos>,
-    /// What was accepted but has no meaning in the simulator; said once on stderr.
+    /// Input that was accepted but has no meaning in the simulator; reported once on stderr.
     pub notes: Vec<String>,
 }
 
@@ -117,12 +117,12 @@ pub enum Repeat {
     UntilLongestEnded(u32),
 }
 
-/// A thread to be.
+/// The description of a thread.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThreadSpec {
     /// Name for people, unique in its application where possible.
     pub name: String,
-    /// What it runs.
+    /// Its program.
     pub program: ProgramId,
     /// Thread group within the application: threads with the same role.
     pub group: u32,
@@ -132,8 +132,8 @@ pub struct ThreadSpec {
     pub class: Class,
     /// Cores that it may run on; `None`: all.
     pub affinity: Option<Vec<CoreId>>,
-    /// When it starts, after its application did. A thread that is forked later than that starts at
-    /// once.
+    /// Time from the application's start to the thread's. A thread that is forked later than that
+    /// starts at once.
     pub delay: Nanos,
     /// Utilisation clamps (uclamp), 0 to 1024.
     pub util_min: u32,
@@ -158,8 +158,8 @@ impl ThreadSpec {
     }
 }
 
-/// Scheduling class of a thread. Mechanisms serve a higher class first; policies see normal threads
-/// only as theirs to place, and the others as given.
+/// Scheduling class of a thread. Mechanisms serve a higher class first; policies place threads of
+/// the normal classes and take the others as given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Class {
     /// SCHED_OTHER and SCHED_BATCH.
@@ -194,53 +194,53 @@ pub struct Program {
     pub steps: Vec<Step>,
 }
 
-/// What a thread does next.
+/// A step of a program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Work in a phase: takes longer on a slow core.
     Compute {
-        /// How much, in instructions.
+        /// Amount, in instructions.
         work: Work,
-        /// With which character.
+        /// Its character.
         phase: PhaseId,
     },
-    /// Busy for this long on whatever core (rt-app's `runtime`).
+    /// Busy for this long on any core (rt-app's `runtime`).
     Busy {
-        /// Time on a core, whatever its speed.
+        /// Time on a core of any speed.
         time: Nanos,
         /// Its activity counts for power.
         phase: PhaseId,
     },
     /// Off the core for this long.
     Sleep(Nanos),
-    /// Waits for the next multiple of the period: drift-free. No sleep where that is in the past.
-    /// The first use of a timer counts from when the thread that uses it started (after its delay);
-    /// for a forked thread, from when the application did and its delay was over.
+    /// Waits for the next multiple of the period, without drift; no sleep if that is past. The
+    /// first use of a timer counts from the start of its thread (after its delay); for a forked
+    /// thread, from the start of the application plus the thread's delay.
     Timer {
-        /// Which.
+        /// The timer.
         timer: TimerId,
         /// Period.
         period: Nanos,
         /// What the next expiry counts from.
         mode: TimerMode,
     },
-    /// Waits until as many threads have arrived as the barrier asks. A milestone.
+    /// Waits until as many threads have arrived as the barrier requires. A milestone.
     Barrier(BarrierId),
     /// Takes a lock, waiting in line.
     Lock(LockId),
-    /// Gives a lock up; the first in line gets it. Whoever does so: a plain mutex does not ask for
-    /// its owner.
+    /// Releases a lock; the first in line gets it. Any thread may do so: a plain mutex does not
+    /// check its owner.
     Unlock(LockId),
-    /// Gives the lock up, waits for a signal, takes the lock again.
+    /// Releases the lock, waits for a signal, takes the lock again.
     Wait {
         /// Condition waited for.
         condition: ConditionId,
         /// Lock held before and after; `None`: wait without one (rt-app allows it).
         lock: Option<LockId>,
     },
-    /// Wakes the first that waits; nothing where none does.
+    /// Wakes the first waiting thread, if there is one.
     Signal(ConditionId),
-    /// Wakes all that wait.
+    /// Wakes all waiting threads.
     Broadcast(ConditionId),
     /// Signals, then waits on the same condition (rt-app's `sync`).
     SignalAndWait {
@@ -251,25 +251,25 @@ pub enum Step {
     },
     /// Adds one to a semaphore.
     SemaphorePost(SemaphoreId),
-    /// Takes one from a semaphore, waiting where it is 0.
+    /// Takes one from a semaphore, waiting while it is 0.
     SemaphoreWait(SemaphoreId),
     /// Puts an item into a bounded queue, waiting while it is full.
     Send(ChannelId),
-    /// Takes an item out of a bounded queue, waiting while it is empty. `or_end`: where the queue
-    /// has been closed and is empty, leave the innermost loop instead.
+    /// Takes an item out of a bounded queue, waiting while it is empty. If the queue is closed and
+    /// empty, the thread leaves its innermost loop instead.
     Receive(ChannelId),
-    /// Says that this thread sends no more; when as many threads have said so as `senders`, the
-    /// queue is closed and whoever waits to receive leaves its innermost loop, as whoever tries to
-    /// receive from it when it is empty does.
+    /// Declares that this thread sends no more. Once `senders` threads have declared so, the queue
+    /// is closed: a thread that waits to receive, or tries to receive from it when it is empty,
+    /// leaves its innermost loop.
     Close {
-        /// Which queue.
+        /// The queue.
         channel: ChannelId,
-        /// How many threads must say so.
+        /// Number of threads that must declare so.
         senders: u32,
     },
     /// A request to a device that takes this long; requests queue. The thread is off the core.
     Io {
-        /// Which.
+        /// The device.
         device: DeviceId,
         /// Service time.
         time: Nanos,
@@ -280,16 +280,16 @@ pub enum Step {
     JoinAll,
     /// Waits until something resumes this thread.
     Suspend,
-    /// Resumes the first thread of this name in the application; remembered by no one where it is
-    /// not suspended.
+    /// Resumes the first thread of this name in the application. Has no effect if that is not
+    /// suspended.
     Resume(String),
-    /// Lets others of the same queue go first.
+    /// Lets other threads of the same queue go first.
     Yield,
     /// Repeats its body.
     Loop {
-        /// How often; `None`: for ever.
+        /// Number of times; `None`: for ever.
         times: Option<u64>,
-        /// What.
+        /// The body.
         body: Vec<Step>,
     },
     /// Takes part in a parallel loop until no iteration is left for it. No barrier at the end.
@@ -298,7 +298,7 @@ pub enum Step {
     RunTasks(GraphId),
     /// Declares a milestone: a point where the thread would wait for its peers.
     Milestone,
-    /// Tells whoever listens to a run of an iteration; nothing else.
+    /// Reports the begin or end of an iteration to the listener of a run; nothing else.
     Iteration(Iteration),
     /// Changes the thread's scheduling class from here on.
     SetClass(Class),
@@ -324,9 +324,9 @@ pub enum Iteration {
     Ends {
         /// Number of the phase.
         phase: u32,
-        /// How many phases there are.
+        /// Number of phases.
         of: u32,
-        /// How many iterations the phase has; `None`: it never ends.
+        /// Number of iterations of the phase; `None`: it never ends.
         loops: Option<u64>,
     },
 }
@@ -334,10 +334,10 @@ pub enum Iteration {
 /// What a timer's next expiry counts from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TimerMode {
-    /// From the last expiry, or from now where the thread came late (rt-app's default).
+    /// From the last expiry, or from now if the thread was late (rt-app's default).
     #[default]
     Relative,
-    /// From where the first use counts, always: a thread that comes late catches up.
+    /// From the first use, always: a thread that is late catches up.
     Absolute,
 }
 
@@ -350,10 +350,10 @@ pub struct ParallelLoop {
     pub work: Work,
     /// Character of the iterations.
     pub phase: PhaseId,
-    /// How many threads take part: an execution is over when all have found no more to do.
+    /// Number of threads that take part: an execution is over when all have found no more to do.
     pub workers: u32,
     /// Loop policy by name and chunk: `static`, `static,64`, `dynamic,1`, `guided,1`.
     pub schedule: String,
-    /// Work that taking a chunk costs the taker (a lock and a counter).
+    /// Work of taking a chunk (a lock and a counter).
     pub take_cost: Work,
 }

@@ -1,7 +1,7 @@
-//! Phases: how fast a thread runs on each kind of core, and what else it asks of the machine.
+//! Phases: the speed of a thread on each kind of core, and its other demands on the machine.
 //!
-//! A workload is made for no machine in particular, so a phase does not list kinds. It states how
-//! its speed depends on the capacity of the core that it is on:
+//! A workload is not made for a certain machine, so a phase does not list kinds. It states how its
+//! speed depends on the capacity of its core:
 //!
 //! ```text
 //! speed(c) = ipc x f_s x (c / c_s)^sensitivity       [instructions per second]
@@ -9,14 +9,13 @@
 //!
 //! with `c` the capacity of the core's kind at its highest operating point, `c_s` and `f_s` the
 //! capacity and the clock of the machine's slowest kind at its highest operating point
-//! ([`Machine::reference`]: of the whole machine, also where only a part of it is used). A
-//! sensitivity of 1 is work that scales with capacity (rt-app's `run`); 0 is work that waits for
-//! memory at the same pace everywhere. A speedup factor measured on one machine so carries over to
-//! others, to any number of kinds, and to other clocks.
+//! ([`Machine::reference`]: of the whole machine, even if only a part of it is used). A sensitivity
+//! of 1 is work that scales with capacity (rt-app's `run`); 0 is work that waits for memory at the
+//! same pace everywhere. So a speedup factor measured on one machine carries over to others, to any
+//! number of kinds, and to other clocks.
 //!
-//! What this does not model: programs whose order of speed differs from that of the capacities (a
-//! kind that is faster for one program and slower for another), and vector units that only one kind
-//! has.
+//! Not modelled: programs whose order of speed differs from that of the capacities (a kind that is
+//! faster for one program and slower for another), and vector units that only one kind has.
 
 use evenkeel_machine::{CoreId, FULL_CAPACITY, KindId, Machine};
 
@@ -25,20 +24,20 @@ use evenkeel_machine::{CoreId, FULL_CAPACITY, KindId, Machine};
 pub enum Scaling {
     /// Speed is proportional to capacity.
     Capacity,
-    /// Exactly this speedup factor from the slowest to the fastest kind of whatever whole machine
-    /// it runs on (1 or more); kinds between them by their capacity.
+    /// Exactly this speedup factor from the slowest to the fastest kind of any whole machine it
+    /// runs on (1 or more); kinds between them by their capacity.
     Factor(f64),
-    /// A speedup factor that was measured where the capacities of the two kinds had a given ratio
-    /// (greater than 1).
+    /// A speedup factor measured with a given ratio of the capacities of the two kinds (greater
+    /// than 1).
     MeasuredAt {
         /// Speed on the faster kind / speed on the slower.
         factor: f64,
-        /// Capacity of the faster kind / capacity of the slower, there.
+        /// Capacity of the faster kind / capacity of the slower in that measurement.
         capacity_ratio: f64,
     },
 }
 
-/// What a piece of work is like.
+/// The character of a piece of work.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phase {
     /// Name for people.
@@ -47,17 +46,17 @@ pub struct Phase {
     pub scaling: Scaling,
     /// Instructions per cycle on the slowest kind of the machine. Greater than 0.
     pub ipc: f64,
-    /// Bytes moved to and from memory per instruction (per unit of work where `reference_time`):
-    /// what it wants of the shared bandwidth.
+    /// Bytes moved to and from memory per instruction (per unit of work with `reference_time`): its
+    /// demand for the shared bandwidth.
     pub bytes_per_instruction: f64,
     /// Bytes that must be in the cache again after a move.
     pub working_set: u64,
     /// Power while it runs, relative to the machine's busy power (1).
     pub activity: f64,
-    /// Work is in nanoseconds on a core of [`Phase::reference`], not in instructions: `ipc` is not
-    /// used.
+    /// True if work is in nanoseconds on a core of [`Phase::reference`] instead of instructions;
+    /// `ipc` is then not used.
     pub reference_time: bool,
-    /// Where `reference_time`: the core, at its highest operating point, whose nanoseconds are
+    /// With `reference_time`: the core, at its highest operating point, whose nanoseconds are
     /// meant.
     pub reference: ReferenceCore,
 }
@@ -68,9 +67,9 @@ pub enum ReferenceCore {
     /// The machine's fastest.
     #[default]
     Fastest,
-    /// The one of this number; the fastest where the machine has no such core.
+    /// The core of this number; the fastest if the machine has no such core.
     Numbered(CoreId),
-    /// One of this capacity, of 1024, whatever the machine.
+    /// A core of this capacity, of 1024, on any machine.
     OfCapacity(f64),
 }
 
@@ -110,16 +109,16 @@ impl Phase {
             Scaling::Factor(factor) => {
                 let fast = machine.reference.fastest_capacity;
                 let slow = machine.reference.slowest_capacity;
-                // Where all kinds are equal there is no factor to carry over; what is left is the
-                // clock, which work follows.
+                // With equal kinds there is no factor to carry over; only the clock is left, and
+                // work follows it.
                 if fast > slow { factor.ln() / (fast / slow).ln() } else { 1.0 }
             }
         }
     }
 
     /// Speed of a kind at one of its operating points, in units of work per nanosecond. Between
-    /// kinds the sensitivity may be anything that was measured; within a kind a slower clock slows
-    /// a phase by as much as itself at the most.
+    /// kinds the sensitivity may be anything that was measured; within a kind a lower clock slows a
+    /// phase by at most the same factor.
     pub fn speed_at(&self, machine: &Machine, kind: KindId, point: usize) -> f64 {
         let kind = &machine.kinds[kind.index()];
         let top = kind.top().capacity;
@@ -139,7 +138,7 @@ impl Phase {
         self.ipc * cycles_per_ns * (capacity / reference.slowest_capacity).powf(sensitivity)
     }
 
-    /// The same work on any part of `machine`, where cores have other numbers.
+    /// The same work on any part of `machine`, in which cores have other numbers.
     #[must_use]
     pub fn bound_to(&self, machine: &Machine) -> Self {
         Self {
@@ -148,8 +147,8 @@ impl Phase {
         }
     }
 
-    /// Speedup factor of the fastest kind over the slowest, of those that this machine, or part of
-    /// one, has.
+    /// Speedup factor of the fastest kind over the slowest, among the kinds of this machine or part
+    /// of one.
     pub fn speedup_factor(&self, machine: &Machine) -> f64 {
         let slow = machine.kinds[machine.slowest().index()].top().capacity;
         self.speed(machine, machine.kinds[0].top().capacity) / self.speed(machine, slow)

@@ -1,12 +1,12 @@
-//! Chance that is the same on every host: splitmix64 (Steele, Lea and Flood, OOPSLA 2014), which
-//! needs no more state than its seed.
+//! Random numbers that are the same on every host: splitmix64 (Steele, Lea and Flood, OOPSLA 2014),
+//! whose only state is its seed.
 
-/// A generator; what it holds is its seed.
+/// A generator; it holds its seed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SplitMix64(pub u64);
 
 impl SplitMix64 {
-    /// For one of several that share a seed: its name is folded into it (FNV-1a).
+    /// A generator for one of several that share a seed: its name is folded into the seed (FNV-1a).
     pub fn named(seed: u64, name: &str) -> Self {
         let fold =
             |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
@@ -21,13 +21,13 @@ impl SplitMix64 {
         bits ^ (bits >> 31)
     }
 
-    /// A number from 0 up to 1, which it never is, in steps of 2^-53.
+    /// A number from 0 to 1, exclusive of 1, in steps of 2^-53.
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// A number below `count`, which is at least 1: by multiplication (Lemire, TOMACS 2019), whose
-    /// bias of `count` in 2^64 is left in.
+    /// A number below `count`, which is at least 1: by multiplication (Lemire, TOMACS 2019), with
+    /// its bias of `count` in 2^64.
     pub fn below(&mut self, count: usize) -> usize {
         ((u128::from(self.bits()) * count as u128) >> 64) as usize
     }

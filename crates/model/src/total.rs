@@ -1,5 +1,5 @@
-//! What an application amounts to, and what a machine could make of it at best: closed forms that
-//! runs are held against.
+//! Total work of an application, and a machine's best possible speedup: closed forms that runs are
+//! compared with.
 
 use std::collections::BTreeMap;
 
@@ -34,13 +34,12 @@ impl Application {
         }
     }
 
-    /// The work that one execution of this application asks for, by phase: steps, parallel loops
-    /// and tasks; not what taking chunks or creating and taking tasks costs, and not `Busy`, which
-    /// is time and not work. `None` where it cannot be told beforehand: forked threads, or an
+    /// The work of one execution of this application, by phase: steps, parallel loops and tasks,
+    /// without the costs of taking chunks or of creating and taking tasks, and without `Busy`,
+    /// which is time and not work. `None` if it cannot be known beforehand: forked threads, or an
     /// endless loop that no queue ends.
     ///
-    /// Who leaves an endless loop when a queue ends is taken to share its items with all the others
-    /// that do.
+    /// Threads that leave an endless loop when a queue ends are taken to share its items equally.
     pub fn work_by_phase(&self) -> Option<Vec<Work>> {
         let mut tally = Tally {
             app: self,
@@ -71,8 +70,8 @@ impl Application {
         tally.work.into_iter().map(|work| u64::try_from(work).ok().map(Work)).collect()
     }
 
-    /// How often each graph is run, where the application does nothing but run task graphs, one
-    /// after the other, all its threads alike; `None` where it does anything else, or starts again.
+    /// Number of runs of each graph, if the application only runs task graphs, one after another,
+    /// all threads alike; `None` if it does anything else or starts again.
     pub fn graph_rounds(&self) -> Option<Vec<u64>> {
         let first = self.threads.first()?;
         let alike = self
@@ -106,7 +105,7 @@ fn only_graphs(steps: &[Step]) -> bool {
     })
 }
 
-/// How often a thread comes to each shared loop and graph.
+/// Number of times that a thread comes to each shared loop and graph.
 #[derive(Default)]
 struct Met {
     loops: BTreeMap<usize, u64>,
@@ -163,7 +162,7 @@ impl<'a> Tally<'a> {
         Some(())
     }
 
-    /// Follows items down the pipeline: a queue is counted once nobody that is still waiting can
+    /// Follows items down the pipeline: a queue is counted once no loop that is still waiting can
     /// send to it.
     fn drain(&mut self, mut waiting: Vec<Drain<'a>>) -> Option<()> {
         while !waiting.is_empty() {

@@ -1,6 +1,6 @@
-//! Whether an application says only what can be carried out: every index names something, every
-//! number is in its range, no endless loop does nothing. A mechanism checks this once before it
-//! runs an application and relies on it from then on.
+//! Checks that an application can be carried out: every index exists, every number is in its range,
+//! no endless loop does nothing. A mechanism checks this once before it runs an application and
+//! relies on it from then on.
 
 use crate::model::{Application, Class, Step, ThreadSpec};
 use crate::phase::{Phase, Scaling};
@@ -12,7 +12,7 @@ impl Application {
     /// Checks every index and every range.
     ///
     /// # Errors
-    /// The first that is wrong: where it is, what was found, what there is.
+    /// The first fault: where it is, what was found, what is valid.
     pub fn validate(&self) -> Result<(), String> {
         let checked = self.validate_objects().and_then(|()| self.validate_programs());
         checked.map_err(|what| format!("application '{}': {what}", self.name))
@@ -141,7 +141,7 @@ impl Application {
         }
     }
 
-    /// Whether these steps hold a loop that runs for ever in no time.
+    /// True if these steps hold a loop that runs for ever in no time.
     pub fn spins(&self, steps: &[Step]) -> bool {
         steps.iter().any(|step| match step {
             Step::Loop { times, body } => {
@@ -151,7 +151,7 @@ impl Application {
         })
     }
 
-    /// Whether a pass over these steps can take time or block at all. One that cannot, for ever,
+    /// True if a pass over these steps can take time or block. An endless loop of one that cannot
     /// would hold the clock still.
     pub(crate) fn may_take_time(&self, steps: &[Step]) -> bool {
         steps.iter().any(|step| match step {

@@ -17,21 +17,21 @@ use crate::model::{
     Machine, OperatingPoint, Reference,
 };
 
-/// Clock where nothing tells one, kHz. Only ratios of clocks matter to a policy, and a kind without
-/// clocks has one operating point; but times of simulated programs scale with it, and so the report
-/// says that it is made up.
+/// Clock in kHz if no source has one. Only ratios of clocks matter to a policy, and a kind without
+/// clocks has one operating point; but times of simulated programs scale with it, so the report
+/// says that it is assumed.
 const ASSUMED_KHZ: u64 = 1_000_000;
 
-/// The longest name of a machine that is made from the firmware's, in characters.
+/// Greatest length in characters of a machine name made from the firmware's.
 const MAX_NAME: usize = 40;
 
-/// Clocks of a kind, ascending, at least one, and what told them.
+/// Clocks of a kind, ascending, at least one, and their source.
 struct Clocks {
     khz: Vec<u64>,
     source: ClockSource,
 }
 
-/// Puts together what was found. `used`: CPUs that are online and allowed, ascending, at least one.
+/// Assembles machine and report. `used`: CPUs that are online and allowed, ascending, at least one.
 pub(super) fn assemble(
     facts: &Facts,
     mut found: Kinds,
@@ -48,7 +48,8 @@ pub(super) fn assemble(
         .zip(&clocks)
         .map(|(kind, clocks)| model_kind(kind, clocks, found.source))
         .collect();
-    // Of the whole machine: a container's cores are as fast as they are, whatever else it may use.
+    // Of the whole machine: a container's cores are as fast as they are, whichever others it may
+    // use.
     let reference = Reference::of(&all).unwrap_or(Reference {
         slowest_khz: ASSUMED_KHZ,
         slowest_capacity: f64::from(FULL_CAPACITY),
@@ -133,7 +134,7 @@ fn clocks(facts: &Facts, kind: &Found, present_khz: Option<u64>) -> Clocks {
     };
     let of_kind =
         kind.cpus.iter().filter_map(|&cpu| facts.of(cpu)).filter(|cpu| top(cpu).is_some());
-    // Of equals the first: `max_by_key` gives the last.
+    // Reversed, because `max_by_key` returns the last of equals and the first is wanted.
     let fastest = of_kind.rev().max_by_key(top);
     match fastest {
         Some(CpuFacts { clocks: Some(listed), max_khz, .. }) => {
@@ -166,14 +167,14 @@ fn model_kind(kind: &Found, clocks: &Clocks, source: SpeedSource) -> Kind {
     Kind {
         name: kind.name.clone(),
         capacity: kind.capacity.round() as u32,
-        // A point so low that its capacity is under 1 cannot be stated.
+        // A machine file cannot state a capacity below 1.
         opps: clocks.khz.iter().map(point).filter(|point| point.capacity >= 1.0).collect(),
         idle_power: None,
         source: format!("capacity: {capacity}; clocks: {}; power: not known", clocks.source),
     }
 }
 
-/// Clusters and cores as they are numbered.
+/// Clusters and cores as they get their numbers.
 #[derive(Default)]
 struct Built {
     clusters: Vec<Cluster>,
@@ -183,8 +184,8 @@ struct Built {
 }
 
 impl Built {
-    /// Adds what is in use of a cluster. Siblings are neighbours and come first, as in machine
-    /// files.
+    /// Adds the part of a cluster that is in use. Siblings are neighbours and come first, as in
+    /// machine files.
     fn add(&mut self, facts: &Facts, joined: &Joined, kind: KindId, cpus: Vec<u32>) {
         let mut physical: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for &cpu in &cpus {
@@ -220,7 +221,7 @@ impl Built {
                 "{cpus}: threads of cores with more than two; modelled as cores with two"
             ));
         }
-        // Threads of one physical core that ended up in two kinds are in two clusters.
+        // Threads of one physical core may end up in two kinds, and thus in two clusters.
         let kind_of: BTreeMap<u32, KindId> =
             self.cores.iter().map(|core| (core.cpu, core.kind)).collect();
         let parted = self.cores.iter().filter(|core| {
@@ -301,7 +302,7 @@ fn cpu_sets(facts: &Facts, used: &[u32]) -> CpuSets {
 }
 
 /// The largest cache that one physical core of the fastest kind in use has to itself; the default
-/// where none is known.
+/// if none is known.
 fn private_cache(facts: &Facts, found: &Kinds, used: &[u32]) -> u64 {
     let fastest =
         found.kinds.iter().flat_map(|kind| &kind.cpus).find(|cpu| used.binary_search(cpu).is_ok());
@@ -315,7 +316,7 @@ fn private_cache(facts: &Facts, found: &Kinds, used: &[u32]) -> u64 {
     own.map(|cache| cache.bytes).max().unwrap_or(Costs::default().private_cache_bytes)
 }
 
-/// Clocks that are limited below what the hardware can.
+/// Notes on clocks that are limited below the hardware's maximum.
 fn limits(facts: &Facts, used: &[u32]) -> Vec<String> {
     let mut limited: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
     for cpu in used.iter().filter_map(|&cpu| facts.of(cpu)) {
@@ -351,8 +352,7 @@ fn missing(
     {
         missing.push(format!("{cpus}: not allowed to this process, and not in the machine"));
     }
-    // A mask may have bits for CPUs that could be plugged in; more than that is a mistake in the
-    // list.
+    // A mask may have bits for CPUs that could be plugged in; any others are a mistake in the list.
     let known = |cpu: &u32| {
         online.contains(cpu)
             || [&facts.possible, &facts.present].iter().any(|set| set.contains(cpu))
@@ -415,7 +415,7 @@ fn missing(
     missing
 }
 
-/// A name for files and records: that of the firmware in small letters, digits and hyphens.
+/// A name for files and records: the firmware's in small letters, digits and hyphens.
 fn name(model: Option<&str>) -> String {
     let mut name = String::new();
     for c in model.unwrap_or_default().chars() {

@@ -1,4 +1,4 @@
-//! Classes of CPUs that are kinds of their own whatever their speeds: their designs differ.
+//! Classes of CPUs whose designs differ, and that are thus different kinds at any speeds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use super::identity::Design;
 use crate::cpus::name_cpus;
 use crate::model::MAX_KINDS;
 
-/// What CPUs of one class have in common. A part that is not used is `None` for all.
+/// Properties that CPUs of one class share. A property that is not used is `None` for all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Class {
     /// The list that its CPUs are on.
@@ -27,7 +27,7 @@ pub(super) fn find(
     let has_designs = is_whole(facts, "designs", |cpu| cpu.design.is_some(), untrusted);
     let is_certain =
         has_designs && facts.cpus.iter().flat_map(|cpu| &cpu.design).all(Design::is_conclusive);
-    // Licensees choose the caches of an Arm design; one that is named needs no further evidence.
+    // Licensees choose the caches of an Arm design, so a named design needs no further evidence.
     let has_geometry =
         !is_certain && is_whole(facts, "sizes of caches", |cpu| cpu.geometry.is_some(), untrusted);
     let common = facts.common_caches();
@@ -56,11 +56,11 @@ pub(super) fn find(
                             are not all used"
         ));
     }
-    // The lists alone make at most four.
+    // The lists alone make at most four classes.
     found.map_or_else(BTreeMap::new, |(_, classes)| classes)
 }
 
-/// Whether all CPUs have it. That only some do is said.
+/// True if all CPUs have the property. Reports it if only some do.
 fn is_whole(
     facts: &Facts,
     what: &str,
@@ -75,7 +75,7 @@ fn is_whole(
     is_whole
 }
 
-/// On which list each CPU is. Empty where there are no lists.
+/// The list that each CPU is on. Empty if there are no lists.
 fn on_lists(facts: &Facts, untrusted: &mut Vec<String>) -> BTreeMap<u32, IntelKind> {
     let mut lists = BTreeMap::new();
     let mut twice = BTreeSet::new();
@@ -87,7 +87,7 @@ fn on_lists(facts: &Facts, untrusted: &mut Vec<String>) -> BTreeMap<u32, IntelKi
         }
     }
     if !twice.is_empty() {
-        // The last counts: cpu_lowpower is the narrowest of them.
+        // The last counts: cpu_lowpower is the narrowest.
         untrusted.push(format!(
             "{}: on more than one of the lists of CPUs; the last counts",
             name_cpus(twice)

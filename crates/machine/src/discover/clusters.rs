@@ -1,9 +1,9 @@
-//! From what sysfs says of each CPU to clusters: cores of one kind that share a clock or a cache.
+//! Clusters from what sysfs says of each CPU: cores of one kind that share a clock or a cache.
 //!
-//! `cluster_cpus_list` alone does not do. On x86 it is what shares a second-level cache: one P core
-//! with its two threads, four E cores. On older Arm kernels it is not there. What makes a cluster
-//! is the first of these that joins more than one physical core: the listed cluster, a level-2
-//! cache, a clock, a further cache, the package.
+//! `cluster_cpus_list` alone does not suffice. On x86 it is the cores that share a second-level
+//! cache: one P core with its two threads, four E cores. Older Arm kernels do not have it. So a
+//! cluster is made by the first of these that joins more than one physical core: the listed
+//! cluster, a level-2 cache, a clock, a further cache, the package.
 
 use std::collections::BTreeMap;
 
@@ -11,24 +11,24 @@ use super::cpu::CacheFacts;
 use super::facts::Facts;
 use super::kinds::Found;
 
-/// The lowest level that a cluster may have in common.
+/// The lowest level of a cache that makes a cluster.
 const LOWEST_SHARED_LEVEL: u64 = 2;
 
-/// A cluster of a machine, all its CPUs that are online.
+/// A cluster of a machine, with all its online CPUs.
 pub(super) struct Joined {
     /// Rank of its kind.
     pub kind: usize,
     /// Ascending.
     pub cpus: Vec<u32>,
-    /// The cache that it shares with all that it is joined with: the first from the second level
-    /// on.
+    /// The first cache from the second level on that all its CPUs share, together with CPUs of
+    /// other kinds that they are joined with.
     pub cache: Option<CacheFacts>,
 }
 
 /// Clusters of one kind each, in the order of their first CPUs.
 pub(super) fn find(facts: &Facts, kinds: &[Found]) -> Vec<Joined> {
-    // CPUs that are joined by the same list are one cluster, so that lists which contradict each
-    // other still make each CPU a member of exactly one.
+    // CPUs with the same list are one cluster, so lists that contradict each other still put each
+    // CPU in exactly one.
     let mut joined: BTreeMap<(usize, Vec<u32>), Vec<u32>> = BTreeMap::new();
     for (rank, kind) in kinds.iter().enumerate() {
         for &cpu in &kind.cpus {
@@ -36,8 +36,8 @@ pub(super) fn find(facts: &Facts, kinds: &[Found]) -> Vec<Joined> {
         }
     }
     let with_cache = |((kind, list), cpus): ((usize, Vec<u32>), Vec<u32>)| {
-        // What joins them is shared with other kinds, too, and no cache of one of these cores
-        // alone.
+        // The shared cache is that of the whole list, which may include other kinds, and not one of
+        // some of its cores.
         let cache = shared_cache(facts, if list.is_empty() { &cpus } else { &list });
         Joined { kind, cpus, cache }
     };
@@ -46,8 +46,8 @@ pub(super) fn find(facts: &Facts, kinds: &[Found]) -> Vec<Joined> {
     clusters
 }
 
-/// The CPUs that a CPU makes a cluster with, of whatever kind; empty: nothing tells, which is
-/// itself something in common.
+/// The CPUs that a CPU makes a cluster with, of any kind. Empty if there is no information; CPUs
+/// without it are joined with each other.
 fn joined_with(facts: &Facts, cpu: u32) -> Vec<u32> {
     let Some(of_cpu) = facts.of(cpu) else { return Vec::new() };
     let cache = |level: u64| {
@@ -72,7 +72,7 @@ fn joined_with(facts: &Facts, cpu: u32) -> Vec<u32> {
     candidates.find(joins).cloned().unwrap_or_default()
 }
 
-/// The cache of the lowest level, from the second on, that has all these CPUs.
+/// The cache of the lowest level, from the second on, that all these CPUs share.
 fn shared_cache(facts: &Facts, cpus: &[u32]) -> Option<CacheFacts> {
     let online = cpus.iter().copied().filter(|cpu| facts.of(*cpu).is_some());
     let caches = &facts.of(online.clone().next()?)?.caches;

@@ -1,4 +1,4 @@
-//! What sysfs says of one CPU, as it says it.
+//! Raw facts from sysfs about one CPU.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -7,14 +7,14 @@ use super::facts::CPU;
 use super::identity::Design;
 use super::tree::Tree;
 
-/// Greater than any value of these files, and small enough to calculate with.
+/// An upper bound of the values in these files, small enough to calculate with.
 const MAX_RATING: u64 = 1_000_000;
 /// The highest clock that a machine file may state, kHz.
 const MAX_KHZ: u64 = 1_000_000_000;
-/// The highest level of cache that belongs to a core's design. Further ones are the chip's.
+/// The highest cache level that belongs to a core's design. Higher ones belong to the chip.
 const CORES_CACHES: u64 = 2;
 
-/// What is said of one CPU. Clocks in kHz.
+/// Facts about one CPU. Clocks in kHz.
 #[derive(Default)]
 pub(super) struct CpuFacts {
     pub cpu: u32,
@@ -24,18 +24,17 @@ pub(super) struct CpuFacts {
     pub max_khz: Option<u64>,
     /// The clock that the present limits allow.
     pub limit_khz: Option<u64>,
-    /// Clocks that it can run at, ascending, if they are listed.
+    /// The clocks that it can run at, ascending, if they are listed.
     pub clocks: Option<Vec<u64>>,
     /// CPUs that run at the same clock.
     pub clock_domain: Option<Vec<u32>>,
-    /// Threads of the same physical core that are online, itself among them: the same list for each
-    /// of them.
+    /// Online threads of the same physical core, including itself; each of them has the same list.
     pub siblings: Vec<u32>,
     pub cluster: Option<Vec<u32>>,
     pub package: Option<Vec<u32>>,
     pub caches: Vec<CacheFacts>,
     pub design: Option<Design>,
-    /// Sizes of the caches that belong to a core's design; `None`: there is none of them.
+    /// Sizes of the caches that belong to a core's design; `None` if there are none.
     pub geometry: Option<Vec<CacheSize>>,
 }
 
@@ -57,11 +56,11 @@ pub(super) struct CacheSize {
     pub bytes: u64,
 }
 
-/// A policy's folder, and the CPUs that share its clock; by CPU.
+/// By CPU, the folder of its cpufreq policy and the CPUs that share its clock.
 pub(super) type Policies = BTreeMap<u32, Rc<(String, Vec<u32>)>>;
 
-/// The folders of cpufreq, for trees in which a CPU's own is missing: those by policy, and its
-/// neighbours'.
+/// The cpufreq folder of each CPU. If its own is missing, a policy's folder or a neighbour's is
+/// used.
 pub(super) fn clock_domains(tree: &Tree, cpus: &[u32]) -> Policies {
     let folder = format!("{CPU}/cpufreq");
     let mut policies = Policies::new();
@@ -74,7 +73,7 @@ pub(super) fn clock_domains(tree: &Tree, cpus: &[u32]) -> Policies {
         for &cpu in &policy.1 {
             policies.entry(cpu).or_insert_with(|| Rc::clone(&policy));
         }
-        // What a CPU says of itself comes before what others say of it.
+        // A CPU's own folder takes precedence over others'.
         if let Some(owner) = owner {
             policies.insert(owner, policy);
         }
@@ -82,7 +81,7 @@ pub(super) fn clock_domains(tree: &Tree, cpus: &[u32]) -> Policies {
     policies
 }
 
-/// cpufreq's lists have blanks between numbers, unlike all others.
+/// cpufreq separates numbers by blanks, unlike all other lists.
 fn related_cpus(tree: &Tree, folder: &str) -> Option<Vec<u32>> {
     let path = format!("{folder}/related_cpus");
     let text = tree.text(&path)?;
@@ -101,14 +100,14 @@ fn related_cpus(tree: &Tree, folder: &str) -> Option<Vec<u32>> {
 }
 
 impl CacheSize {
-    /// Which cache of a core it is.
+    /// Level and content, which identify a cache of a core.
     pub fn place(&self) -> (u64, &str) {
         (self.level, &self.holds)
     }
 }
 
 impl CpuFacts {
-    /// Sizes of those of its caches that are among these.
+    /// Sizes of those of its caches that are in `places`.
     pub fn caches_among(&self, places: &BTreeSet<(u64, &str)>) -> Vec<CacheSize> {
         self.geometry
             .iter()
@@ -118,7 +117,7 @@ impl CpuFacts {
             .collect()
     }
 
-    /// `named`: its design by `/proc/cpuinfo`.
+    /// `named`: its design according to `/proc/cpuinfo`.
     pub fn read(tree: &Tree, cpu: u32, policies: &Policies, named: Option<Design>) -> Self {
         let folder = format!("{CPU}/cpu{cpu}");
         let own = format!("{folder}/cpufreq");
@@ -132,7 +131,7 @@ impl CpuFacts {
                 &format!("{folder}/topology/{mask}"),
             )
         };
-        // The second is what kernels before 5.2 call the first.
+        // Kernels before 5.2 use the second name.
         let listed = |new: &str, old: &str| {
             let named = |name: &str, plural: &str| {
                 list(&format!("{name}{plural}_list"), &format!("{name}{plural}"))

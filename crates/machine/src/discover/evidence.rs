@@ -1,5 +1,4 @@
-//! What each source says of the kinds, beside the kinds that were made: by which evidence, and what
-//! contradicts it.
+//! Evidence for the kinds: which of the found kinds each source supports or contradicts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,14 +9,14 @@ use super::kinds::{Found, split_by_gaps};
 use super::report::{EvidenceGroup, EvidenceRow, EvidenceSource, Verdict};
 use crate::cpus::write_cpus;
 
-/// The sources that have a value for each CPU, in the order of trust.
+/// The sources that have a value for each CPU, the most trusted first.
 pub(super) fn find(facts: &Facts, kinds: &[Found]) -> Vec<EvidenceRow> {
     let named = |cpu: &CpuFacts| cpu.design.as_ref().map(ToString::to_string);
     let design = match facts.cpus.iter().find_map(|cpu| cpu.design.as_ref()) {
         Some(Design::Arm { .. }) => EvidenceSource::Midr,
         _ => EvidenceSource::Cpuinfo,
     };
-    // A cache that a tree has lost for some CPUs is no difference between cores.
+    // A cache that a tree lacks for some CPUs makes no difference between cores.
     let common = facts.common_caches();
     let caches = |cpu: &CpuFacts| (!common.is_empty()).then(|| sizes(&cpu.caches_among(&common)));
     let rows = [
@@ -53,7 +52,7 @@ fn verdict(groups: &Groups, kinds: &[Found]) -> Verdict {
     for (_, cpus) in groups {
         let of_group = kinds_of(cpus);
         is_exact &= of_group.len() == 1;
-        // A kind that an earlier group has CPUs of is split by this source.
+        // A kind with CPUs of an earlier group is split by this source.
         if of_group.into_iter().any(|kind| !seen.insert(kind)) {
             return Verdict::Contradicts;
         }
@@ -72,8 +71,7 @@ fn by_text(facts: &Facts, text: impl Fn(&CpuFacts) -> Option<String>) -> Option<
     Some(groups)
 }
 
-/// CPUs by a figure that each has, those within the tolerance of each other together; the greatest
-/// first.
+/// CPUs by a figure of each, grouped within the tolerance; the greatest first.
 fn by_speed(
     facts: &Facts,
     value: fn(&CpuFacts) -> Option<u64>,
@@ -99,7 +97,7 @@ fn by_speed(
 }
 
 fn on_list(facts: &Facts, cpu: u32) -> Option<String> {
-    // A CPU that is on none of the lists is told apart by just that.
+    // Being on none of the lists is a property, too.
     if facts.lists.is_empty() {
         return None;
     }

@@ -1,4 +1,4 @@
-//! What sysfs says of each CPU, as it says it: nothing is concluded here.
+//! Raw facts from sysfs about all CPUs, without conclusions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,23 +10,23 @@ use crate::model::MAX_CORES;
 /// The folder of all CPUs.
 pub(super) const CPU: &str = "devices/system/cpu";
 
-/// The tree, understood.
+/// The content of a tree.
 pub(super) struct Facts {
     /// CPUs that are online, ascending; at least one.
     pub cpus: Vec<CpuFacts>,
-    /// CPUs that could be there.
+    /// CPUs that could be plugged in.
     pub possible: Vec<u32>,
-    /// CPUs that are there.
+    /// CPUs that are present.
     pub present: Vec<u32>,
-    /// CPUs that are there and offline.
+    /// CPUs that are present and offline.
     pub offline: Vec<u32>,
     /// CPUs that the kernel's scheduler leaves alone (`isolcpus`).
     pub isolated: Vec<u32>,
-    /// Lists of the CPUs of one sort that Intel's counters have.
+    /// CPUs of each sort, as listed by Intel's performance counters.
     pub lists: Vec<(IntelKind, Vec<u32>)>,
-    /// What the firmware calls the machine.
+    /// The firmware's name of the machine.
     pub model: Option<String>,
-    /// Whether the device tree says that the chip is Apple's.
+    /// True if the device tree says that the chip is Apple's.
     pub is_apple: bool,
 }
 
@@ -41,7 +41,7 @@ pub(super) enum IntelKind {
 impl IntelKind {
     const ALL: [Self; 3] = [Self::Core, Self::Atom, Self::LowPower];
 
-    /// Where its CPUs are listed.
+    /// The device that lists its CPUs.
     pub const fn device(self) -> &'static str {
         match self {
             Self::Core => "cpu_core",
@@ -52,15 +52,15 @@ impl IntelKind {
 }
 
 impl Facts {
-    /// `None`: there is no CPU.
+    /// Reads a tree; `None` if it has no CPU.
     pub fn read(tree: &Tree) -> Option<Self> {
         let number = |name: String| {
             name.strip_prefix("cpu")?.parse::<u32>().ok().filter(|cpu| *cpu < MAX_CORES)
         };
         let numbered = || tree.names(CPU).into_iter().filter_map(number).collect::<Vec<_>>();
         let present = tree.cpus(&format!("{CPU}/present")).unwrap_or_else(numbered);
-        // Where there is no list, each says it by itself; the first CPU cannot be switched off and
-        // has no such file.
+        // Without a list, each CPU has a file; the first CPU, which cannot be switched off, has
+        // none.
         let is_on =
             |cpu: &u32| tree.text(&format!("{CPU}/cpu{cpu}/online")).is_none_or(|text| text != "0");
         let one_by_one = || Some(present.iter().copied().filter(is_on).collect::<Vec<_>>());
@@ -86,7 +86,7 @@ impl Facts {
             cpus,
             possible: tree.cpus(&format!("{CPU}/possible")).unwrap_or_default(),
             offline: match tree.cpus(&format!("{CPU}/offline")) {
-                // The kernel lists CPUs there that are not present, too.
+                // The kernel also lists CPUs that are not present.
                 Some(offline) => {
                     offline.into_iter().filter(|cpu| present.binary_search(cpu).is_ok()).collect()
                 }
@@ -109,12 +109,12 @@ impl Facts {
         self.cpus.iter().map(|facts| facts.cpu).collect()
     }
 
-    /// What is said of a CPU that is online.
+    /// Facts about an online CPU.
     pub fn of(&self, cpu: u32) -> Option<&CpuFacts> {
         self.cpus.binary_search_by_key(&cpu, |facts| facts.cpu).ok().map(|index| &self.cpus[index])
     }
 
-    /// The caches, as level and content, of which each CPU has a size: a tree may have lost some.
+    /// The caches, by level and content, whose size is known for each CPU: a tree may lack some.
     pub fn common_caches(&self) -> BTreeSet<(u64, &str)> {
         let mut sets = self.cpus.iter().map(|cpu| {
             cpu.geometry.iter().flatten().map(CacheSize::place).collect::<BTreeSet<_>>()
@@ -129,8 +129,7 @@ impl Facts {
     }
 }
 
-/// Siblings are those that say so of each other; a CPU of which others say otherwise has its
-/// physical core to itself.
+/// Siblings must list each other; a CPU that others contradict has its physical core to itself.
 fn drop_contradictory_siblings(cpus: &mut [CpuFacts], tree: &Tree) {
     let lists: BTreeMap<u32, &[u32]> =
         cpus.iter().map(|facts| (facts.cpu, facts.siblings.as_slice())).collect();
@@ -149,14 +148,14 @@ fn drop_contradictory_siblings(cpus: &mut [CpuFacts], tree: &Tree) {
         );
         facts.siblings = vec![facts.cpu];
     }
-    // What is offline runs nothing.
+    // Offline CPUs run nothing.
     let online: BTreeSet<u32> = cpus.iter().map(|facts| facts.cpu).collect();
     for facts in cpus {
         facts.siblings.retain(|cpu| online.contains(cpu));
     }
 }
 
-/// The device tree's name, or the firmware tables' of a PC.
+/// The device tree's name of the machine, or that in a PC's firmware tables.
 fn model(tree: &Tree) -> Option<String> {
     let text = |path: &str| {
         let text = tree.text(path)?;

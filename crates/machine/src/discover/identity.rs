@@ -1,4 +1,4 @@
-//! Which design a CPU is: Arm's MIDR register, or what `/proc/cpuinfo` says.
+//! The design of a CPU: from Arm's MIDR register or from `/proc/cpuinfo`.
 //!
 //! The register's fields are those of the Arm Architecture Reference Manual, MIDR_EL1: implementer,
 //! variant, architecture, part number, revision. Variant and revision are steppings of one design
@@ -12,9 +12,9 @@ use crate::cpus::parse_number;
 /// A microarchitecture, as far as the CPU names it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Design {
-    /// Arm: who implements it, and that one's number for it.
+    /// Arm: the implementer, and its number for the part.
     Arm { implementer: u32, part: u32 },
-    /// x86. Both kinds of a hybrid chip have the same, so that equal values tell nothing.
+    /// x86. Both kinds of a hybrid chip have the same, so equal values prove nothing.
     X86 { vendor: String, family: u32, model: u32 },
 }
 
@@ -60,12 +60,11 @@ impl fmt::Display for Design {
     }
 }
 
-/// Designs by CPU, from the text of `/proc/cpuinfo`. CPUs of which it does not say enough are left
-/// out.
+/// Designs by CPU, from the text of `/proc/cpuinfo`. CPUs without sufficient fields are left out.
 pub(super) fn of_cpuinfo(text: &str) -> BTreeMap<u32, Design> {
     let mut designs = BTreeMap::new();
     let mut fields: BTreeMap<&str, &str> = BTreeMap::new();
-    // An empty line ends a CPU. The text's own end does, too.
+    // An empty line, or the end of the text, ends a CPU.
     for line in text.lines().chain([""]) {
         match line.split_once(':') {
             Some((key, value)) => {
@@ -99,8 +98,8 @@ fn number(fields: &BTreeMap<&str, &str>, key: &str) -> Option<u32> {
     u32::try_from(parse_number(fields.get(key)?)?).ok()
 }
 
-/// What Arm and its licensees call a part. Numbers as util-linux's lscpu and the kernel's
-/// `cputype.h` have them; those of chips with cores of several kinds.
+/// The names that Arm and its licensees give a part. Numbers are from util-linux's lscpu and the
+/// kernel's `cputype.h`, for chips with several kinds of core.
 const fn arm_name(implementer: u32, part: u32) -> Option<&'static str> {
     Some(match (implementer, part) {
         (ARM, 0xc07) => "Cortex-A7",

@@ -1,4 +1,5 @@
-//! From what sysfs says of each CPU to kinds of core: the order of trust, and the traps in it.
+//! Kinds of core from what sysfs says of each CPU: the order of trust among sources, and their
+//! pitfalls.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,15 +13,15 @@ use super::{Given, KIND_TOLERANCE};
 use crate::cpus::name_cpus;
 use crate::model::{FULL_CAPACITY, MAX_KINDS};
 
-/// The kinds of a machine, all its CPUs that are online, and how they were told apart.
+/// The kinds of a machine with all its online CPUs, and how they were found.
 pub(super) struct Kinds {
     /// Fastest first; at least one, at most [`MAX_KINDS`].
     pub kinds: Vec<Found>,
-    /// What told their speeds, a measurement aside.
+    /// The source of their speeds, measurements aside.
     pub source: SpeedSource,
-    /// What was found and not believed.
+    /// Notes on values that were found and not used.
     pub untrusted: Vec<String>,
-    /// What a reader should know of how they were told apart.
+    /// Notes for people on how the kinds were found.
     pub notes: Vec<String>,
 }
 
@@ -29,17 +30,17 @@ pub(super) struct Found {
     pub name: String,
     /// The list that its CPUs were found on.
     pub list: Option<IntelKind>,
-    /// Its microarchitecture, where the CPUs name it.
+    /// Its microarchitecture, if the CPUs name it.
     pub design: Option<Design>,
     /// Ascending.
     pub cpus: Vec<u32>,
     /// Speed, of 1024; from 1.
     pub capacity: f64,
-    /// Whether the capacity was measured.
+    /// True if the capacity was measured.
     pub is_measured: bool,
 }
 
-/// CPUs that nothing tells apart, and their speed in the unit of what told it.
+/// CPUs that no source distinguishes, and their speed in the source's unit.
 #[derive(Clone)]
 struct Group {
     class: Class,
@@ -50,7 +51,7 @@ struct Group {
 /// A value that each CPU has.
 struct Candidate {
     source: SpeedSource,
-    /// By place in [`Facts::cpus`].
+    /// By index in [`Facts::cpus`].
     values: Vec<u64>,
 }
 
@@ -63,19 +64,19 @@ impl Candidate {
         self.values.iter().copied().max().unwrap_or(1)
     }
 
-    /// Whether some are slower than others by more than the tolerance, be it in small steps.
+    /// True if some are slower than others by more than the tolerance, even if in small steps.
     fn spreads(&self) -> bool {
         (self.least() as f64) < (1.0 - KIND_TOLERANCE) * self.greatest() as f64
     }
 
-    /// Whether it makes more than one kind of one class.
+    /// True if it splits one class into several kinds.
     fn tells_apart(&self) -> bool {
         let speeds = self.values.iter().zip(0..).map(|(value, index)| (index, *value as f64));
         split_by_gaps(speeds.collect()).len() > 1
     }
 }
 
-/// Kinds by the most trusted source that tells CPUs apart, then by speeds that were measured.
+/// Finds kinds by the most trusted source that distinguishes CPUs, then by measured speeds.
 pub(super) fn find(facts: &Facts, given: &Given) -> Kinds {
     let mut untrusted = Vec::new();
     let mut notes = Vec::new();
@@ -89,7 +90,7 @@ pub(super) fn find(facts: &Facts, given: &Given) -> Kinds {
             .or_default()
             .push((cpu, *speed));
     }
-    // As many groups as there may be kinds: a tree that has more is told apart less finely.
+    // At most as many groups as there may be kinds: a tree with more is split more coarsely.
     let mut tolerance = KIND_TOLERANCE;
     let mut groups = grouped(&by_class, tolerance);
     while groups.len() > MAX_KINDS {
@@ -121,7 +122,7 @@ pub(super) fn find(facts: &Facts, given: &Given) -> Kinds {
         groups = by_measured_speed(groups, given, &mut notes);
     }
 
-    // Where nothing tells the speeds, a little design must not be the one that is called big.
+    // If no source has speeds, a little design must not be the one that is called big.
     let is_little = |group: &Group| group.class.design.as_ref().is_some_and(Design::is_little);
     groups
         .sort_by(|a, b| b.speed.total_cmp(&a.speed).then_with(|| is_little(a).cmp(&is_little(b))));
@@ -133,7 +134,7 @@ pub(super) fn find(facts: &Facts, given: &Given) -> Kinds {
         list: group.class.list,
         design: group.class.design,
         cpus: group.cpus,
-        // The least that a machine file may state: slower than that is no core to schedule on.
+        // The least capacity that a machine file may state.
         capacity: (group.speed / fastest * f64::from(FULL_CAPACITY)).max(1.0),
         is_measured,
     });
@@ -161,8 +162,8 @@ fn trusted_speeds(
     let mut highest = candidate(SpeedSource::HighestPerf, |cpu| cpu.highest_perf);
     let clock = candidate(SpeedSource::MaxFreq, |cpu| cpu.max_khz);
 
-    // Ryzen's firmware ranks equal cores this way, for the scheduler to prefer some: up to a third
-    // apart. Where the clocks are all but equal, it is that.
+    // Ryzen's firmware ranks equal cores this way, up to a third apart, so that the scheduler
+    // prefers some. If the clocks are almost equal, it is such a ranking.
     let clocks_agree = clock.as_ref().is_some_and(|clock| !clock.spreads());
     let is_one_class = classes.values().collect::<BTreeSet<_>>().len() == 1;
     if let Some(ranking) =
@@ -195,7 +196,7 @@ fn trusted_speeds(
     (chosen.source, chosen.values.iter().map(|value| *value as f64).collect())
 }
 
-/// Whether one class is faster than another by it, by however little.
+/// True if it makes one class faster than another, by however little.
 fn tells_classes_apart(
     candidate: &Candidate,
     facts: &Facts,
@@ -211,13 +212,13 @@ fn tells_classes_apart(
     values.any(|value| Some(value) != first)
 }
 
-/// Whether all are of one design for certain, so that their clocks tell their speeds.
+/// True if all CPUs are certainly of one design, so that clocks determine their speeds.
 fn is_one_design(by_class: &BTreeMap<Class, Vec<(u32, f64)>>) -> bool {
     by_class.len() == 1
         && by_class.keys().all(|class| class.design.as_ref().is_some_and(Design::is_conclusive))
 }
 
-/// Groups of one class each, without gaps.
+/// Splits each class into groups, at gaps in the speeds.
 fn grouped(by_class: &BTreeMap<Class, Vec<(u32, f64)>>, tolerance: f64) -> Vec<Group> {
     let mut groups = Vec::new();
     for (class, cpus) in by_class {
@@ -226,16 +227,16 @@ fn grouped(by_class: &BTreeMap<Class, Vec<(u32, f64)>>, tolerance: f64) -> Vec<G
     groups
 }
 
-/// What a CPU's speed is compared with.
+/// The reference for a CPU's speed.
 #[derive(Clone, Copy)]
 enum Apart {
-    /// With the next faster one: firmware that ranks equal cores does it in small steps.
+    /// The next faster CPU: firmware that ranks equal cores does it in small steps.
     FromNext,
-    /// With the fastest of its group.
+    /// The fastest CPU of the group.
     FromFastest,
 }
 
-/// CPUs without gaps between their speeds, the fastest first.
+/// Splits CPUs at gaps between their speeds; the fastest group comes first.
 pub(super) fn split_by_gaps(cpus: Vec<(u32, f64)>) -> Vec<Vec<u32>> {
     let groups = split(&Class::default(), cpus, KIND_TOLERANCE, Apart::FromNext);
     groups.into_iter().map(|group| group.cpus).collect()
@@ -264,7 +265,7 @@ fn split(class: &Class, mut cpus: Vec<(u32, f64)>, tolerance: f64, apart: Apart)
     groups
 }
 
-/// Says which kinds have CPUs that are slightly slower than others of the same.
+/// Notes kinds with CPUs that are slightly slower than their others.
 fn note_spread(
     groups: &[Group],
     facts: &Facts,
@@ -294,8 +295,7 @@ fn note_spread(
     }
 }
 
-/// Splits groups by measured speeds, which become theirs: that of a group is the median of its
-/// members'.
+/// Splits groups by measured speeds. The speed of a group becomes the median of its members'.
 fn by_measured_speed(groups: Vec<Group>, given: &Given, notes: &mut Vec<String>) -> Vec<Group> {
     let measured: BTreeMap<u32, f64> =
         given.measured.iter().map(|one| (one.cpu, one.speed)).collect();
@@ -323,10 +323,10 @@ fn by_measured_speed(groups: Vec<Group>, given: &Given, notes: &mut Vec<String>)
     }
 }
 
-/// A line on CPUs that differ enough for two kinds, and by no more than the measurement scattered.
+/// A note on CPUs that differ enough for two kinds, but by no more than the measurement scattered.
 fn within_the_scatter(part: &Group, measured: &BTreeMap<u32, f64>, scatter: f64) -> Option<String> {
     let greatest = fastest(part, measured)?;
-    // Slower ones are of this kind because a machine has no more than so many kinds.
+    // Even slower ones are in this kind only because the number of kinds is limited.
     let within = (1.0 - scatter) * greatest..(1.0 - KIND_TOLERANCE) * greatest;
     let slower = |cpu: &&u32| measured.get(cpu).is_some_and(|speed| within.contains(speed));
     let slower: Vec<u32> = part.cpus.iter().filter(slower).copied().collect();
@@ -373,7 +373,7 @@ fn measured_parts(
     parts
 }
 
-/// Of at least one value.
+/// Median of at least one value.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;

@@ -1,9 +1,8 @@
-//! The machine that sysfs describes: its kinds of core, and where each figure comes from.
+//! The machine that sysfs describes: its kinds of core, and the source of each figure.
 //!
-//! Reading, under a root that stands for `/sys`; nothing is changed and nothing is measured here. A
-//! speed that someone measured may be given, and has the last word. What is missing is assumed, and
-//! the [`Report`] says so; what cannot be read or makes no sense is left out, and the report says
-//! so, too. docs/simulate/machines.md has the order of trust.
+//! This module only reads, under a root that stands for `/sys`. A measured speed may be given, and
+//! takes precedence. What is missing is assumed; what cannot be read or makes no sense is left out;
+//! the [`Report`] lists both. docs/simulate/machines.md has the order of trust.
 
 mod assemble;
 mod classes;
@@ -33,55 +32,55 @@ pub use sensors::{Sensor, SensorSource};
 use facts::Facts;
 use tree::Tree;
 
-/// CPUs of one design are two kinds where a gap of more than this share of the faster is between
-/// their speeds. Less is what favoured cores differ by from the next (Intel Turbo Boost Max, binned
-/// clusters), and more than a quiet spin scatters.
+/// CPUs of one design are two kinds if there is a gap of more than this share of the faster between
+/// their speeds. Favoured cores differ from the next by less (Intel Turbo Boost Max, binned
+/// clusters), and so does a measurement on a quiet machine.
 pub const KIND_TOLERANCE: f64 = 0.1;
 
-/// What is known beside the tree.
+/// Information beside the tree.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Given {
-    /// CPUs that may be used, as the affinity mask of a process; `None`: all that are online.
+    /// CPUs that may be used, such as a process's affinity mask; `None`: all that are online.
     pub allowed: Option<Vec<u32>>,
-    /// Clock where the tree tells none, kHz; `None`: not known either.
+    /// Clock if the tree has none, kHz; `None`: unknown, too.
     pub clock_khz: Option<u64>,
-    /// Speeds that were measured, in any unit. A CPU that is not here is taken to be as fast as the
-    /// fastest of its kind.
+    /// Measured speeds, in any unit. A CPU that is not listed is taken to be as fast as the fastest
+    /// of its kind.
     pub measured: Vec<MeasuredSpeed>,
-    /// By how much the measurement scattered, as a share: CPUs must differ by more than this, too,
-    /// to be of different kinds.
+    /// Scatter of the measurement, as a share. CPUs of different kinds must also differ by more
+    /// than this.
     pub uncertainty: f64,
 }
 
-/// How fast a CPU was found to be.
+/// A measured speed of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeasuredSpeed {
-    /// CPU, as the operating system counts.
+    /// CPU, as numbered by the operating system.
     pub cpu: u32,
     /// Speed, in the unit of the others; more than 0.
     pub speed: f64,
 }
 
-/// A machine and what is to be said of it.
+/// A machine and the report on it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Detected {
-    /// Valid, as one that was read from a file.
+    /// A machine as valid as one from a file.
     pub machine: Machine,
-    /// Where its figures come from.
+    /// Sources of its figures.
     pub report: Report,
 }
 
-/// Why there is no machine.
+/// Reason why no machine was found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DiscoverError {
     /// No CPU under the root.
     #[error("{}: no CPU found, expected devices/system/cpu/online or \
              devices/system/cpu/cpu0", root.display())]
     NoCpus {
-        /// What stands for `/sys`.
+        /// The root that stands for `/sys`.
         root: PathBuf,
     },
-    /// The CPUs that may be used are all offline, or not there.
+    /// The CPUs that may be used are all offline or do not exist.
     #[error("none of the CPUs that may be used ({allowed}) is online: expected one of {online}")]
     NoneAllowed {
         /// CPUs that may be used, as a list; or `none`.
@@ -94,8 +93,7 @@ pub enum DiscoverError {
 /// Finds the machine under `root`, which stands for `/sys`.
 ///
 /// # Errors
-/// There is no CPU, or none that may be used. Anything else that is wrong with the tree is a line
-/// in the report.
+/// There is no CPU, or none that may be used. Any other fault of the tree is a line in the report.
 pub fn discover(root: &Path, given: &Given) -> Result<Detected, DiscoverError> {
     let tree = Tree::new(root);
     let facts =

@@ -1,9 +1,8 @@
-//! What kinds are called: as their makers call them where that is known, else by rank.
+//! Names of kinds: their makers' if known, else by rank.
 
 use super::facts::IntelKind;
 
-/// Names of kinds that are ranked fastest first. `lists`: on which list the CPUs of each were
-/// found.
+/// Names of kinds, fastest first. `lists`: the list that the CPUs of each are on.
 pub(super) fn of(lists: &[Option<IntelKind>], is_apple: bool) -> Vec<String> {
     if lists.iter().any(Option::is_some) {
         by_list(lists)
@@ -14,7 +13,7 @@ pub(super) fn of(lists: &[Option<IntelKind>], is_apple: bool) -> Vec<String> {
     }
 }
 
-/// Arm's words, as the presets have them.
+/// Arm's terms, as in the presets.
 fn by_rank(count: usize) -> Vec<String> {
     let names: &[&str] = match count {
         0 => &[],
@@ -32,7 +31,7 @@ fn by_rank(count: usize) -> Vec<String> {
     names
 }
 
-/// Intel's words.
+/// Intel's terms.
 fn by_list(lists: &[Option<IntelKind>]) -> Vec<String> {
     let has_low_power = lists.contains(&Some(IntelKind::LowPower));
     let mut names: Vec<String> = Vec::with_capacity(lists.len());
@@ -40,8 +39,8 @@ fn by_list(lists: &[Option<IntelKind>]) -> Vec<String> {
         let base = match list {
             None => "core",
             Some(IntelKind::Core) => "P",
-            // Kernels without a list of their own for them count the low-power cores as cpu_atom's:
-            // they are the slower.
+            // Kernels without a list for low-power cores count them as cpu_atom's; they are the
+            // slower ones.
             Some(IntelKind::Atom) if names.iter().any(|name| name == "E") && !has_low_power => {
                 "LP-E"
             }

@@ -1,41 +1,41 @@
-//! Where the figures of a detected machine come from. Units are in the names; lists of CPUs are
-//! written as Linux does.
+//! Sources of a detected machine's figures. Units are in the names; lists of CPUs are written as
+//! Linux does.
 
 use std::fmt;
 
 use super::sensors::Sensor;
 
-/// What is to be said of a detected machine.
+/// The report on a detected machine.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Report {
-    /// What the firmware calls the machine; `None`: it does not say.
+    /// The firmware's name of the machine; `None` if it has none.
     pub model: Option<String>,
     /// Kinds in use, fastest first.
     pub kinds: Vec<KindReport>,
-    /// What each source says of the kinds of all CPUs that are online, the most trusted first.
+    /// Evidence for the kinds of all online CPUs by source, the most trusted first.
     pub evidence: Vec<EvidenceRow>,
     /// CPUs.
     pub cpus: CpuSets,
-    /// Power sensors that are there.
+    /// Power sensors that were found.
     pub sensors: Vec<Sensor>,
-    /// What a reader should know of how the figures came about.
+    /// Notes for people on how the figures came about.
     pub notes: Vec<String>,
-    /// What was found and not believed.
+    /// Notes on values that were found and not used.
     pub untrusted: Vec<String>,
-    /// What is not known, and what is taken instead.
+    /// Notes on what is unknown, and what is assumed instead.
     pub missing: Vec<String>,
     /// Files that could not be read or understood.
     pub problems: Vec<String>,
 }
 
-/// A kind of core, and where its figures come from.
+/// A kind of core, and the sources of its figures.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct KindReport {
     /// Name.
     pub name: String,
-    /// Where the name comes from.
+    /// Source of the name.
     pub name_source: NameSource,
     /// Microarchitecture; `None`: the CPUs do not name it.
     pub design: Option<String>,
@@ -47,29 +47,29 @@ pub struct KindReport {
     pub cpus: String,
     /// Capacity at the highest clock, of 1024.
     pub capacity: u32,
-    /// Where the capacity comes from.
+    /// Source of the capacity.
     pub capacity_source: SpeedSource,
     /// Lowest clock; `None`: not known.
     pub min_mhz: Option<f64>,
     /// Highest clock; `None`: not known.
     pub max_mhz: Option<f64>,
-    /// How many operating points the machine has for it.
+    /// Number of operating points of the kind in the machine.
     pub operating_points: usize,
-    /// Where the clocks come from.
+    /// Source of the clocks.
     pub clock_source: ClockSource,
     /// Caches for data, of its first CPU, the nearest first.
     pub caches: Vec<CacheRow>,
 }
 
-/// What a source says of the kinds of core.
+/// Evidence of one source for the kinds of core.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct EvidenceRow {
-    /// Which.
+    /// The source.
     pub source: EvidenceSource,
-    /// CPUs that it does not tell apart, group by group.
+    /// Groups of CPUs that it does not distinguish.
     pub groups: Vec<EvidenceGroup>,
-    /// Beside the kinds that were made.
+    /// Comparison with the kinds that were found.
     pub verdict: Verdict,
 }
 
@@ -83,7 +83,7 @@ pub struct EvidenceGroup {
     pub cpus: String,
 }
 
-/// What tells kinds of core apart.
+/// A source that distinguishes kinds of core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -94,7 +94,7 @@ pub enum EvidenceSource {
     Cpuinfo,
     /// The lists of CPUs of Intel's counters.
     IntelLists,
-    /// Caches of the first two levels, those of which all CPUs have a size.
+    /// Caches of the first two levels whose size is known for all CPUs.
     CacheSizes,
     /// `cpu_capacity`.
     CpuCapacity,
@@ -118,18 +118,18 @@ impl fmt::Display for EvidenceSource {
     }
 }
 
-/// What a source says of the kinds that were made.
+/// Comparison of a source with the kinds that were found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Verdict {
-    /// Just these kinds.
+    /// It distinguishes exactly these kinds.
     Agrees,
-    /// Some of the kinds, and not others.
+    /// It distinguishes some of the kinds, and not others.
     Partly,
-    /// No kinds, where others tell some.
+    /// It distinguishes none, though others do.
     Silent,
-    /// CPUs of one kind apart.
+    /// It splits CPUs of one kind.
     Contradicts,
 }
 
@@ -158,39 +158,38 @@ pub struct CacheRow {
     pub cores: usize,
 }
 
-/// CPUs by what may be done with them.
+/// CPUs by their state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct CpuSets {
     /// Cores of the machine.
     pub used: String,
-    /// Online, and this process may not use them.
+    /// Online CPUs that this process may not use.
     pub not_allowed: String,
-    /// Could be there.
+    /// CPUs that could be plugged in.
     pub possible: String,
-    /// Are there.
+    /// CPUs that are present.
     pub present: String,
-    /// Are running.
+    /// CPUs that are running.
     pub online: String,
-    /// Are there and not running.
+    /// CPUs that are present and not running.
     pub offline: String,
-    /// The kernel's scheduler places nothing there by itself.
+    /// CPUs on which the kernel's scheduler places nothing by itself.
     pub isolated: String,
 }
 
-/// What told how fast a kind is, in the order of trust; a measurement, where there is one, has the
-/// last word.
+/// The source of a kind's speed, in the order of trust; a measurement takes precedence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum SpeedSource {
-    /// `cpu_capacity`: what the kernel's own scheduler goes by.
+    /// `cpu_capacity`, which the kernel's own scheduler uses.
     CpuCapacity,
     /// `acpi_cppc/highest_perf`: the firmware's scale.
     HighestPerf,
-    /// `cpufreq/cpuinfo_max_freq`: the clock, as if all kinds did as much per clock.
+    /// `cpufreq/cpuinfo_max_freq`: the clock, as if all kinds did the same work per cycle.
     MaxFreq,
-    /// Nothing: all are taken as equal.
+    /// No source: all are assumed equal.
     Assumption,
     /// A spin on each CPU.
     Measured,
@@ -208,7 +207,7 @@ impl fmt::Display for SpeedSource {
     }
 }
 
-/// What told the clocks of a kind.
+/// The source of a kind's clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -217,9 +216,9 @@ pub enum ClockSource {
     AvailableFrequencies,
     /// `cpufreq/cpuinfo_min_freq` and `cpuinfo_max_freq`: the ends of the range.
     Limits,
-    /// The operating system tells its present clock and nothing else.
+    /// The operating system reports only its present clock.
     PresentClock,
-    /// Nothing.
+    /// No source.
     Assumption,
 }
 
@@ -234,7 +233,7 @@ impl fmt::Display for ClockSource {
     }
 }
 
-/// What told the name of a kind.
+/// The source of a kind's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]

@@ -1,4 +1,4 @@
-//! Which power sensors there are. They are not read here.
+//! Power sensors of a machine. They are found here and not read.
 
 use super::tree::Tree;
 
@@ -6,15 +6,15 @@ use super::tree::Tree;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Sensor {
-    /// Where it comes from.
+    /// Its source.
     pub source: SensorSource,
-    /// What it measures, as the kernel calls it.
+    /// What it measures, in the kernel's words.
     pub name: String,
     /// Its folder under `/sys`.
     pub path: String,
 }
 
-/// Where power sensors come from.
+/// Source of a power sensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
@@ -37,7 +37,7 @@ impl std::fmt::Display for SensorSource {
     }
 }
 
-/// All that there are, in the order of [`SensorSource`] and of their numbers.
+/// All sensors, in the order of [`SensorSource`] and of their numbers.
 pub(super) fn find(tree: &Tree) -> Vec<Sensor> {
     let mut sensors = Vec::new();
     let powercap = "class/powercap";
@@ -78,7 +78,7 @@ pub(super) fn find(tree: &Tree) -> Vec<Sensor> {
     sensors
 }
 
-/// Whether a file of a hardware monitor has a reading, and not a limit or a name.
+/// True if a file of a hardware monitor is a reading, and not a limit or a name.
 fn has_reading(file: &str) -> bool {
     file.ends_with("_input") || file.ends_with("_average")
 }

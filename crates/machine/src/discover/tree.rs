@@ -1,5 +1,5 @@
-//! Reading small files under a root. What is not there is nothing; what cannot be read or
-//! understood is nothing and a problem.
+//! Reads small files under a root. A missing file gives nothing; one that cannot be read or
+//! understood gives nothing and a problem.
 
 use std::cell::RefCell;
 use std::io::{ErrorKind, Read as _};
@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 
 use crate::cpus::{parse_cpus, parse_mask, parse_number};
 
-/// The most bytes of a file that are read. A page holds any attribute of sysfs; `/proc/cpuinfo` has
-/// some kilobytes a CPU.
+/// Greatest number of bytes that are read of a file. A page holds any attribute of sysfs;
+/// `/proc/cpuinfo` has some kilobytes per CPU.
 const MAX_BYTES: u64 = 1 << 24;
 
-/// Problems that are kept one by one. A damaged tree has the same one for each CPU.
+/// Greatest number of problems that are kept. A damaged tree has the same one for each CPU.
 const MAX_PROBLEMS: usize = 20;
 
-/// Text of a file that a problem repeats, at most, in characters.
+/// Greatest number of characters of a file that a problem quotes.
 const SHOWN: usize = 30;
 
-/// What stands for `/sys`.
+/// A folder that stands for `/sys`.
 pub(super) struct Tree {
     root: PathBuf,
     problems: RefCell<Vec<String>>,
@@ -28,7 +28,7 @@ impl Tree {
         Self { root: root.to_owned(), problems: RefCell::default() }
     }
 
-    /// The lines about what could not be read or understood.
+    /// The problems: files that could not be read or understood.
     pub fn into_problems(self) -> Vec<String> {
         let mut problems = self.problems.into_inner();
         let surplus = problems.len().saturating_sub(MAX_PROBLEMS);
@@ -44,15 +44,16 @@ impl Tree {
         self.problems.borrow_mut().push(format!("{path}: {what}"));
     }
 
-    /// A file's text without blanks at its ends; `None`: not there, empty, or not readable. A zero
-    /// byte is a blank: some kernels end lists with one, as that of hwloc's Kunpeng 920 does.
+    /// A file's text without blanks at its ends; `None` if it is missing, empty or not readable. A
+    /// zero byte counts as a blank: some kernels end lists with one (hwloc's recording of a Kunpeng
+    /// 920).
     pub fn text(&self, path: &str) -> Option<String> {
         let mut bytes = Vec::new();
         let read = std::fs::File::open(self.root.join(path))
             .and_then(|file| file.take(MAX_BYTES).read_to_end(&mut bytes));
         match read {
             Ok(_) => {}
-            // A CPU that goes offline while we read takes its files along: ENODEV, or ENXIO.
+            // A CPU that goes offline meanwhile takes its files along: ENODEV, or ENXIO.
             Err(error)
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
             {
@@ -93,7 +94,7 @@ impl Tree {
         }
     }
 
-    /// Whole numbers from 1 to `most`, ascending, each once; `None`: there is none.
+    /// Whole numbers from 1 to `most`, ascending, without duplicates; `None` if there are none.
     pub fn numbers(&self, path: &str, most: u64) -> Option<Vec<u64>> {
         let text = self.text(path)?;
         let mut numbers = Vec::new();
@@ -116,7 +117,7 @@ impl Tree {
         Some(numbers).filter(|numbers| !numbers.is_empty())
     }
 
-    /// A list of CPUs, ascending; `None`: the file is not there, names none or is no list.
+    /// A list of CPUs, ascending; `None` if the file is missing, empty or not a list.
     pub fn cpus(&self, path: &str) -> Option<Vec<u32>> {
         match parse_cpus(&self.text(path)?) {
             Ok(mut cpus) => {
@@ -130,7 +131,7 @@ impl Tree {
         }
     }
 
-    /// CPUs of a list or, where kernels are older than it, of the mask of the same; ascending.
+    /// CPUs of a list or, for kernels that lack it, of the corresponding mask; ascending.
     pub fn cpus_or_mask(&self, list: &str, mask: &str) -> Option<Vec<u32>> {
         self.cpus(list).or_else(|| {
             let text = self.text(mask)?;
@@ -159,14 +160,14 @@ impl Tree {
         value
     }
 
-    /// The text of `/proc/cpuinfo`: beside the root, where that is a folder named `sys` as in a
+    /// The text of `/proc/cpuinfo`. It is beside the root if that is a folder named `sys`, as in a
     /// recording of a machine.
     pub fn cpuinfo(&self) -> Option<String> {
         let beside = self.root.file_name().is_some_and(|name| name == "sys");
         beside.then(|| self.text("../proc/cpuinfo")).flatten()
     }
 
-    /// A size in bytes, as caches have it: `512K`.
+    /// A size in bytes, written as for caches: `512K`.
     pub fn size(&self, path: &str) -> Option<u64> {
         let text = self.text(path)?;
         let size = parse_size(&text);
@@ -200,11 +201,11 @@ impl Tree {
     }
 }
 
-/// The longest cache that is believed, bytes: what a machine file may state.
+/// The largest plausible cache, bytes: the most that a machine file may state.
 const MAX_CACHE_BYTES: u64 = 1_000_000_000 * 1_024;
 
-/// A size with the unit that sysfs gives caches, `K`, or the larger ones. More than a machine file
-/// may state is none.
+/// A size with sysfs's unit for caches, `K`, or a larger one. `None` if it exceeds what a machine
+/// file may state.
 pub(super) fn parse_size(text: &str) -> Option<u64> {
     let (digits, shift) = match text.as_bytes().last()? {
         b'K' => (&text[..text.len() - 1], 10),
@@ -219,7 +220,7 @@ pub(super) fn parse_size(text: &str) -> Option<u64> {
     (1..=MAX_CACHE_BYTES).contains(&bytes).then_some(bytes)
 }
 
-/// A key that sorts the numbers in a name by value: text and numbers by turns.
+/// A sort key that compares the numbers in a name by value: text and numbers alternate.
 fn natural(name: &str) -> Vec<(String, u64)> {
     let mut key = Vec::new();
     let mut rest = name;
@@ -234,7 +235,7 @@ fn natural(name: &str) -> Vec<(String, u64)> {
     key
 }
 
-/// What stands there, short and on one line.
+/// The text, shortened and on one line.
 fn shown(text: &str) -> String {
     let short: String = text.chars().take(SHOWN).collect();
     short.escape_debug().to_string()

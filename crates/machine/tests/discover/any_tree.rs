@@ -1,4 +1,4 @@
-//! Any tree is met with a valid machine or an error.
+//! Any tree gives a valid machine or an error.
 
 use std::fmt::Write as _;
 
@@ -71,7 +71,7 @@ fn text() -> impl Strategy<Value = String> {
 fn line() -> impl Strategy<Value = String> {
     let of_cpu = (0..8, prop::sample::select(OF_CPU), text())
         .prop_map(|(cpu, file, text)| format!("devices/system/cpu/cpu{cpu}/{file} = {text}"));
-    // The same for all is what passes the check that each CPU has a value.
+    // The same value for all CPUs passes the check that each CPU has one.
     let of_all = (prop::sample::select(OF_CPU), text(), text(), 0..7).prop_map(
         |(file, one, other, last)| {
             let mut lines = format!("devices/system/cpu/cpu{{0-{last}}}/{file} = {one}\n");

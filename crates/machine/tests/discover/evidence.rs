@@ -1,4 +1,5 @@
-//! Kinds by evidence: which source tells them, which are silent, and what contradicts them.
+//! Kinds by evidence: the sources that distinguish them, those that are silent, and those that
+//! contradict.
 
 use evenkeel_machine::discover::{
     Detected, EvidenceSource, Given, NameSource, SpeedSource, Verdict, discover,
@@ -9,7 +10,7 @@ use crate::{assert_valid, capacities, clusters, detect, says, tree};
 use EvidenceSource::{CacheSizes, CpuCapacity, Cpuinfo, HighestPerf, IntelLists, MaxFreq, Midr};
 use Verdict::{Agrees, Contradicts, Partly, Silent};
 
-/// What is found in the tree of this name with these lines added.
+/// Detects the tree of this name with these lines added.
 #[track_caller]
 fn detect_with(name: &str, lines: &str) -> Detected {
     let root = tree::tree(name);
@@ -105,7 +106,7 @@ fn one_part_for_all_in_one_block_of_cpuinfo_is_no_design() {
 
 #[test]
 fn a_cpu_that_has_lost_its_clock_has_that_of_the_neighbour_that_names_it() {
-    // Nothing but CPU 5's related_cpus says what CPU 4 is.
+    // Only CPU 5's related_cpus describes CPU 4.
     let detected = detect("snapdragon-653");
     assert_eq!(detected.report.kinds[0].cpus, "4-5,7");
     assert_eq!(clusters(&detected.machine), [vec![0, 1, 2, 3], vec![4, 5, 7]]);
@@ -177,7 +178,7 @@ fn designs_and_caches_that_agree_are_both_said() {
             ("L1d 64 KiB, L1i 64 KiB, L2 256 KiB", "4-7")
         ]
     );
-    // The clock that only cpuinfo_max_freq has comes on top of the list.
+    // The clock of cpuinfo_max_freq alone is added to the list.
     assert_eq!(
         (detected.report.kinds[0].max_mhz, detected.report.kinds[0].operating_points),
         (Some(2803.2), 24)
@@ -248,7 +249,7 @@ fn equal_caches_and_families_leave_two_kinds_to_highest_perf_and_clock() {
     assert_eq!(detected.report.kinds[0].capacity_source, SpeedSource::HighestPerf);
     let cpus: Vec<&str> = detected.report.kinds.iter().map(|kind| kind.cpus.as_str()).collect();
     assert_eq!(cpus, ["0-3,12-15", "4-11,16-23"]);
-    // The ranks of the four do not make kinds.
+    // The ranking of the four does not make kinds.
     assert_eq!(groups(&detected, HighestPerf)[0], ("196 to 211", "0-3,12-15"));
 }
 
@@ -266,7 +267,7 @@ fn clocks_that_scatter_over_equal_cores_are_one_kind() {
         &detected.report.notes,
         &["CPUs 0-6,8-14: up to 21.3 % slower", "taken as one kind"]
     ));
-    // A gap is no scatter.
+    // A gap is not scatter.
     let gap = detect_with(
         "boost-scatter",
         "devices/system/cpu/cpu{6-7,14-15}/cpufreq/cpuinfo_max_freq = 6803000",
@@ -296,7 +297,7 @@ fn caches_that_a_tree_has_lost_are_no_difference_between_cores() {
     assert_found(&detected, "8core", &[1024], &[(Cpuinfo, Agrees)]);
     assert!(says(&detected.report.untrusted, &["sizes of caches", "a part of the CPUs only"]));
     assert_eq!(clusters(&detected.machine), [[0, 4], [1, 5], [2, 6], [3, 7]]);
-    // Of the caches that are left of all, the sizes tell.
+    // The sizes of the caches that all CPUs still have distinguish kinds.
     let detected = detect_with("lakefield", "devices/system/cpu/cpu3/cache/index1/size = lost");
     assert_eq!(detected.machine.cores_label(), "1big+4little");
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What is to be found on each board and chip, and what is said of it.
+//! Machine and report of each recorded board and chip.
 
 use evenkeel_files::machines;
 use evenkeel_machine::discover::{
@@ -8,7 +8,8 @@ use evenkeel_machine::{Machine, MicroWatts};
 
 use crate::{assert_valid, capacities, clusters, detect, detect_within, says, tree};
 
-/// Kinds, cores, clusters and capacities of a preset and of what was found are the same.
+/// Asserts that a preset and a detected machine have the same kinds, cores, clusters and
+/// capacities.
 #[track_caller]
 fn assert_like_preset(found: &Machine, preset: &str) {
     let preset = machines::preset(preset).unwrap();
@@ -28,7 +29,7 @@ fn an_odroid_xu3_has_four_big_cores_after_four_little_ones_and_no_caches() {
     let detected = detect("odroid-xu3");
     assert_like_preset(&detected.machine, "odroid-xu3");
     assert_eq!(detected.machine.kinds[0].opps.len(), 19);
-    // Capacity goes with the clock: 1000 of 2000 MHz is half of 1024.
+    // Capacity is proportional to the clock: 1000 of 2000 MHz is half of 1024.
     let half = detected.machine.kinds[0].opps.iter().find(|point| point.khz == 1_000_000).unwrap();
     assert_eq!(half.capacity, 512.0);
     assert_eq!((half.busy_power, detected.machine.has_power_model()), (None::<MicroWatts>, false));
@@ -58,7 +59,7 @@ fn a_pixel_6_has_three_kinds_the_little_cores_numbered_first() {
     assert_like_preset(&detected.machine, "pixel6");
     assert_eq!(detected.report.kinds[2].cpus, "0-3");
     assert!(detected.machine.clusters.iter().all(|cluster| cluster.cache_bytes == 4 << 20));
-    // What a prime core has to itself.
+    // The cache that a prime core has to itself.
     assert_eq!(detected.machine.costs.private_cache_bytes, 1 << 20);
     let sensors = &detected.report.sensors;
     assert_eq!(sensors.len(), 1);

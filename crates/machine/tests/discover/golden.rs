@@ -1,5 +1,5 @@
-//! Machine files and reports of all trees, against tests/golden/detect. `BLESS=1 cargo test` writes
-//! these anew.
+//! Machine files and reports of all trees, against tests/golden/detect. `BLESS=1 cargo test`
+//! rewrites these.
 
 use evenkeel_files::machines;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Machines found in trees that stand for `/sys`: one for each board, chip or mishap.
+//! Machines detected in trees that stand for `/sys`: one for each board, chip or defect.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod any_tree;
@@ -12,13 +12,13 @@ use evenkeel_files::machines;
 use evenkeel_machine::Machine;
 use evenkeel_machine::discover::{Detected, DiscoverError, Given, discover};
 
-/// What is found in the tree of this name; `cpus`: those that may be used.
+/// Detects the tree of this name; `cpus`: those that may be used.
 fn detect_within(name: &str, cpus: Option<&[u32]>) -> Result<Detected, DiscoverError> {
     let root = tree::tree(name);
     discover(root.path(), &Given { allowed: cpus.map(<[u32]>::to_vec), ..Given::default() })
 }
 
-/// What is found in the tree of this name.
+/// Detects the tree of this name.
 fn detect(name: &str) -> Detected {
     detect_within(name, None).unwrap()
 }
@@ -41,7 +41,7 @@ fn capacities(machine: &Machine) -> Vec<u32> {
     machine.kinds.iter().map(|kind| kind.capacity).collect()
 }
 
-/// What holds for any machine: it is one that a file could have described.
+/// Asserts that a file could have described the machine.
 #[track_caller]
 fn assert_valid(machine: &Machine) {
     let written = machines::to_toml(machine);

@@ -1,10 +1,10 @@
-//! Measured speeds have the last word.
+//! Measured speeds take precedence.
 
 use evenkeel_machine::discover::{Detected, Given, MeasuredSpeed, SpeedSource, discover};
 
 use crate::{assert_valid, capacities, says, tree};
 
-/// What is found where these speeds were measured, CPU by CPU.
+/// Detects a tree with these measured speeds, CPU by CPU.
 fn with_speeds(name: &str, speeds: &[f64], uncertainty: f64) -> Detected {
     let root = tree::tree(name);
     let measured =
@@ -47,7 +47,7 @@ fn a_difference_within_the_scatter_is_said_and_force_makes_kinds_of_it() {
     let detected = with_speeds("bare", &[100.0, 75.0], 0.3);
     assert_eq!(detected.machine.cores_label(), "2core");
     assert!(says(&detected.report.notes, &words), "{:?}", detected.report.notes);
-    // With --force nothing is given for the scatter.
+    // With --force no scatter is taken into account.
     let forced = with_speeds("bare", &[100.0, 75.0], 0.0);
     assert_eq!(forced.machine.cores_label(), "1big+1little");
     for (speeds, scatter) in [([100.0, 75.0], 0.0), ([100.0, 95.0], 0.3), ([100.0, 65.0], 0.3)] {
@@ -71,8 +71,8 @@ fn more_speeds_than_kinds_that_a_machine_may_have_are_told_apart_less_finely() {
 
 #[test]
 fn kinds_that_sysfs_tells_keep_apart_and_get_the_measured_capacity() {
-    // The little cores do better per clock than the table says, and one of the big ones is slowed
-    // to a half.
+    // The little cores do more per clock than the table says, and one of the big ones is slowed to
+    // a half.
     let detected =
         with_speeds("odroid-xu3", &[50.0, 50.0, 51.0, 49.0, 50.0, 100.0, 98.0, 102.0], 0.0);
     assert_eq!(detected.machine.cores_label(), "3prime+1big+4little");
@@ -82,7 +82,7 @@ fn kinds_that_sysfs_tells_keep_apart_and_get_the_measured_capacity() {
 
 #[test]
 fn kinds_that_were_not_measured_keep_their_ratio() {
-    // Only the big cores.
+    // Only a big core is measured.
     let root = tree::tree("odroid-xu3");
     let measured = vec![MeasuredSpeed { cpu: 4, speed: 7.0 }];
     let detected = discover(root.path(), &Given { measured, ..Given::default() }).unwrap();

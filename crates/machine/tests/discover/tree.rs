@@ -1,11 +1,11 @@
 //! Trees of small files from the tables in `tests/sysfs`: stand-ins for `/sys` and `/proc/cpuinfo`.
 //!
 //! A line is `path = text`. `{…}` in a path stands for each of the alternatives, separated by
-//! commas; `0-3` is four of them. `{}` in the text is the last number that a path was made with,
-//! `\0` a zero byte, `\n` the end of a line. A path that ends in `/` is a folder.
+//! commas; `0-3` is four of them. In the text, `{}` is the last number in the path, `\0` a zero
+//! byte, `\n` the end of a line. A path that ends in `/` is a folder.
 //!
 //! `proc/cpuinfo/{0-3} = CPU implementer: 0x41; CPU part: 0xd03` adds these CPUs, each with these
-//! fields, to the file `/proc/cpuinfo`; `../proc/cpuinfo` is the file itself, for those that no
+//! fields, to the file `/proc/cpuinfo`; `../proc/cpuinfo` is the file itself, for formats that no
 //! kernel writes any more.
 
 use std::io::Write as _;
@@ -13,14 +13,14 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// What stands for `/sys`, in a folder that goes when this is dropped.
+/// A folder that stands for `/sys`, removed when this is dropped.
 pub struct Root {
     sys: PathBuf,
     _folder: TempDir,
 }
 
 impl Root {
-    /// The folder that stands for `/sys`. It is called `sys`: `../proc/cpuinfo` is read then, too.
+    /// The folder that stands for `/sys`. Its name is `sys`, so `../proc/cpuinfo` is read, too.
     pub fn path(&self) -> &Path {
         &self.sys
     }
@@ -36,8 +36,8 @@ pub fn tree(name: &str) -> Root {
     root
 }
 
-/// A tree without files, in memory where there is such a place: a tree is hundreds of files, and
-/// tests plant hundreds of trees.
+/// An empty tree, in memory if possible: a tree is hundreds of files, and tests make hundreds of
+/// trees.
 pub fn empty() -> Root {
     let folder = tempfile::tempdir_in("/dev/shm")
         .or_else(|_| tempfile::tempdir())
@@ -47,7 +47,7 @@ pub fn empty() -> Root {
     Root { sys, _folder: folder }
 }
 
-/// Adds what a table says to a tree; what is there is overwritten, and `/proc/cpuinfo` gets longer.
+/// Adds a table to a tree: overwrites files, and appends to `/proc/cpuinfo`.
 pub fn plant(root: &Path, table: &str) {
     for line in table.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
         let (path, text) = line.split_once('=').unwrap_or((line, ""));
