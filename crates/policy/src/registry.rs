@@ -12,7 +12,7 @@ pub struct Entry {
     pub summary: &'static str,
     /// Paper or system that it comes from.
     pub source: &'static str,
-    /// What is claimed of it.
+    /// Claims about it.
     pub traits: &'static [Trait],
     /// Its knobs.
     pub knobs: &'static [Knob],

@@ -41,8 +41,8 @@ pub enum Order {
         at: Nanos,
         /// Once a slice is used up, the deadline becomes now + this.
         renew: Nanos,
-        /// By how much it is postponed, by distance from the core that it sticks to: \[that core,
-        /// the same cluster, another cluster\].
+        /// Postponement by distance from the core that it sticks to: \[that core, the same cluster,
+        /// another cluster\].
         postpone: [Nanos; 3],
     },
     /// Key = a number that the policy chooses, which grows by `step` whenever a slice is used up: a

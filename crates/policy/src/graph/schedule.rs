@@ -55,21 +55,21 @@ pub enum Fault {
     Times {
         /// Task.
         task: TaskId,
-        /// How often.
+        /// Number of times.
         times: usize,
     },
     /// A slot is shorter or longer than the task's cost.
     #[error("task {} does not take what it costs on worker {}", slot.task.0, worker.0)]
     Length {
-        /// Where.
+        /// Worker.
         worker: WorkerId,
-        /// What.
+        /// The slot.
         slot: Slot,
     },
     /// Two tasks overlap on one worker.
     #[error("tasks {} and {} overlap on worker {}", first.task.0, second.task.0, worker.0)]
     Overlap {
-        /// Where.
+        /// Worker.
         worker: WorkerId,
         /// The earlier one.
         first: Slot,

@@ -272,11 +272,11 @@ impl ADwrr {
             say.assign(thread, queue);
         }
         say.order(thread, Order::Fixed { key, step: 1 });
-        self.tell_slice(thread, stats, say);
+        self.set_slice(thread, stats, say);
     }
 
     /// Sets a thread's slice if its weight or the scale has changed; it counts from its next round.
-    fn tell_slice(&mut self, thread: ThreadId, stats: &ThreadStats, say: &mut Directives) {
+    fn set_slice(&mut self, thread: ThreadId, stats: &ThreadStats, say: &mut Directives) {
         if self.said.len() <= thread.index() {
             self.said.resize(thread.index() + 1, (0, 0));
         }
@@ -317,7 +317,7 @@ impl ADwrr {
         if !is_next {
             say.order(thread, Order::Fixed { key, step: 1 });
         }
-        self.tell_slice(thread, view.thread(thread), say);
+        self.set_slice(thread, view.thread(thread), say);
         // Some thread is still in the round that has ended for this one. The core takes waiting
         // threads by itself, and the slowest kind steals no running ones.
         let may_steal = Some(&view.kind(core)) != self.scale.kinds.last();

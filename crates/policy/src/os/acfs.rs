@@ -313,7 +313,7 @@ impl Acfs {
         let start = self.start_of(thread, view);
         self.apps.add(stats, self.queues.kinds());
         self.queues.place(thread, view, say);
-        self.tell(thread, stats, Start::At(start), say);
+        self.set_rates(thread, stats, Start::At(start), say);
         self.has_woken.resize(self.said.len(), false);
         self.has_woken[thread.index()] = false;
         if let Some(field) = self.field.as_mut().filter(|field| field.whose == Some(thread)) {
@@ -323,7 +323,13 @@ impl Acfs {
     }
 
     /// Sets a thread's weight and charge if they have changed.
-    fn tell(&mut self, thread: ThreadId, stats: &ThreadStats, start: Start, say: &mut Directives) {
+    fn set_rates(
+        &mut self,
+        thread: ThreadId,
+        stats: &ThreadStats,
+        start: Start,
+        say: &mut Directives,
+    ) {
         if self.said.len() <= thread.index() {
             self.said.resize(thread.index() + 1, Said::default());
         }
@@ -390,7 +396,7 @@ impl Acfs {
     /// all the time.
     fn woke(&mut self, thread: ThreadId, view: &View<'_>, say: &mut Directives) {
         if self.looked_behind.is_none_or(|at| view.now.saturating_sub(at) >= self.tick) {
-            self.field = Field::of(self.those_running(view, |_, _| true)).or(self.field);
+            self.field = Field::of(self.running_threads(view, |_, _| true)).or(self.field);
             self.looked_behind = Some(view.now);
         }
         let Some(least) = self.field.and_then(|field| field.least_beside(thread)) else { return };
@@ -425,11 +431,11 @@ impl Acfs {
         view: &'a View<'_>,
         will_do: impl Fn(CoreId, usize) -> bool + 'a,
     ) -> impl Iterator<Item = u64> + 'a {
-        self.those_running(view, will_do).map(|(_, virtual_time)| virtual_time)
+        self.running_threads(view, will_do).map(|(_, virtual_time)| virtual_time)
     }
 
     /// The same with the threads. Threads of higher classes, which no policy places, do not count.
-    fn those_running<'a>(
+    fn running_threads<'a>(
         &'a self,
         view: &'a View<'_>,
         will_do: impl Fn(CoreId, usize) -> bool + 'a,
@@ -513,7 +519,7 @@ impl Acfs {
             self.queues.visits_last(self.turn_where(self.speedups.1.max(1.0)));
         }
         for &thread in view.live {
-            self.tell(thread, view.thread(thread), Start::Keep, say);
+            self.set_rates(thread, view.thread(thread), Start::Keep, say);
         }
     }
 
@@ -606,9 +612,9 @@ impl Acfs {
     fn no_guests(&self, view: &View<'_>) -> Option<Nanos> {
         let threads = || view.runnable().map(|thread| view.thread(thread));
         let cores: u32 = (0..self.queues.len()).map(|rank| self.queues.cores_of(rank)).sum();
-        let nobody_waits =
+        let none_waits =
             self.queues.runnable() <= cores && threads().all(|stats| !stats.restricted);
-        if !self.has_guests || nobody_waits {
+        if !self.has_guests || none_waits {
             return Some(Nanos::MAX);
         }
         let (least, greatest) = threads().fold((u64::MAX, 0), |(l, g), stats| {

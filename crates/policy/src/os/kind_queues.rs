@@ -275,13 +275,13 @@ impl<K: Copy + PartialOrd> KindQueues<K> {
             queue.is_none() || queue == self.rank(view.thread(thread), view)
         });
         let slowest_used = self.counts.iter().rposition(|&count| count > 0).unwrap_or(0);
-        let nobody_pulls = self.online[..slowest_used]
+        let none_pulls = self.online[..slowest_used]
             .iter()
             .zip(&self.counts)
             .all(|(online, count)| count >= online);
         let total = self.runnable();
         at_home
-            && nobody_pulls
+            && none_pulls
             && (total <= self.online.iter().sum()
                 || self.counts[..] == self.shares(total)[..self.len()])
     }

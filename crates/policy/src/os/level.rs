@@ -95,7 +95,7 @@ pub fn may_help(lots: impl Iterator<Item = (u64, u64)>, lightest: u32, within: u
 /// in each lot all but the last ones beyond its share. For threads of weight 1 that may go
 /// anywhere, with `within` 0. Does nothing if a lot has too few movable threads, or if capacities
 /// differ.
-pub fn leave_out_who_stays(lots: &mut [Lot]) {
+pub fn keep_surplus(lots: &mut [Lot]) {
     let Some(capacity) = lots.first().map(|lot| lot.capacity) else { return };
     let share = lots.iter().map(|lot| lot.weight).sum::<u64>() / lots.len() as u64;
     let beyond = |lot: &Lot| lot.weight.saturating_sub(share) as usize;
@@ -339,7 +339,7 @@ mod tests {
                 lots
             };
             let mut few = lots.clone();
-            leave_out_who_stays(&mut few);
+            keep_surplus(&mut few);
             prop_assert_eq!(level(&mut sorted(few), 0, |_, _| true), level(&mut sorted(lots), 0, |_, _| true));
         }
 

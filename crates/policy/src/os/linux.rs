@@ -106,7 +106,7 @@ pub(super) enum PowerModel {
     },
 }
 
-/// How the kernel is told that cores differ.
+/// Form in which the kernel knows that cores differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asymmetry {
     None,
@@ -440,8 +440,8 @@ impl Linux {
     /// then among all.
     fn level(&mut self, view: &View<'_>, say: &mut Directives) {
         let clusters = self.homes.classes();
-        let everyone = clusters.saturating_sub(usize::from(clusters == 1));
-        for group in 0..=everyone {
+        let last = clusters.saturating_sub(usize::from(clusters == 1));
+        for group in 0..=last {
             let queues: Vec<_> = if group < clusters {
                 self.homes.open_queues(group).collect()
             } else {
@@ -599,8 +599,8 @@ impl Policy for Linux {
     /// For ever, if no thread waits, loads stay as they are, and no idle core is better for a
     /// thread that runs elsewhere.
     fn quiet_until(&self, view: &View<'_>) -> Option<Nanos> {
-        let nobody_waits = view.waiting.iter().all(|&waiting| waiting == 0);
-        let is_quiet = nobody_waits
+        let none_waits = view.waiting.iter().all(|&waiting| waiting == 0);
+        let is_quiet = none_waits
             && self.loads_are_settled(view)
             && (!self.energy_aware
                 || self.over_utilised == self.utilisation.is_over_utilised(view))

@@ -150,7 +150,8 @@ impl Ageing {
             self.growth.resize(stats.app.index() + 1, 1.0);
         }
         let distance = &mut self.distances[thread.index()];
-        *distance = distance.or(stats.to_milestone.map(|told| told.0.saturating_add(progress)));
+        *distance =
+            distance.or(stats.to_milestone.map(|distance| distance.0.saturating_add(progress)));
         let growth = &mut self.growth[stats.app.index()];
         if let Some(distance) = distance {
             // Doubling misses an unknown end by less than a factor of two, and leaves every thread

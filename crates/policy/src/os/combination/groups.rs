@@ -11,10 +11,10 @@ use evenkeel_machine::{CoreId, KindId};
 
 use super::ageing::Ageing;
 use super::few::sort_few;
-use super::table::{Change, Member, Members, NOBODY, Table, is_bound};
+use super::table::{Change, Member, Members, NO_THREAD, Table, is_bound};
 use crate::contract::{State, ThreadId, View};
 use crate::os::homes::Homes;
-use crate::os::level::{Lot, leave_out_who_stays, level, may_help};
+use crate::os::level::{Lot, keep_surplus, level, may_help};
 
 /// The most cores of one group.
 const GROUP_CORES: usize = 64;
@@ -88,7 +88,7 @@ struct Group {
     members: Vec<Member>,
     /// Members that ran since, some of which may have left.
     ran: Vec<ThreadId>,
-    /// Threads that came since; [`NOBODY`] for one that has left again.
+    /// Threads that came since; [`NO_THREAD`] for one that has left again.
     came: Vec<ThreadId>,
     /// True if any member has left since, or has another place.
     some_left: bool,
@@ -171,10 +171,10 @@ impl Groups {
         self.leave(thread);
         let joined = &mut self.groups[group];
         joined.count += 1;
-        // An update drops threads that have left. Without updates they are dropped here before they
-        // outnumber the others.
+        // An update drops threads that have left. Without updates they are dropped here once they
+        // outnumber the others by `GROUP_CORES`.
         if joined.came.len() > 2 * joined.count + GROUP_CORES {
-            joined.came.retain(|&thread| thread != NOBODY);
+            joined.came.retain(|&thread| thread != NO_THREAD);
             for (at, thread) in (0..).zip(&joined.came) {
                 self.standings[thread.index()] = Standing::among_those_that_came(at);
             }
@@ -193,7 +193,7 @@ impl Groups {
         }
         let group = &mut self.groups[self.group_of[thread.index()] as usize];
         match standing.group() {
-            None => group.came[(standing.0 & !Standing::CAME) as usize] = NOBODY,
+            None => group.came[(standing.0 & !Standing::CAME) as usize] = NO_THREAD,
             Some(_) => group.some_left = true,
         }
         group.count -= 1;
@@ -201,7 +201,7 @@ impl Groups {
 
     /// Marks threads that ran, which the next update sorts in again. To be called for every view
     /// with an update and for every timer, because `ran` covers the time since the last timer.
-    pub fn note_who_ran(&mut self, view: &View<'_>) {
+    pub fn note_ran(&mut self, view: &View<'_>) {
         for &thread in view.ran {
             if let Some(standing) = self.standings.get_mut(thread.index())
                 && let Some(group) = standing.group()
@@ -242,7 +242,7 @@ impl Groups {
             count += usize::from(standings[member.thread().index()].is_found_in(group));
         }
         merged.truncate(count);
-        merged.extend(Some(next).filter(|next| next.thread() != NOBODY));
+        merged.extend(Some(next).filter(|next| next.thread() != NO_THREAD));
         merged.extend(sorted_in);
         std::mem::swap(members, merged);
         moved.iter().for_each(|member| standings[member.thread().index()].0 &= !Standing::MOVED);
@@ -282,9 +282,9 @@ impl Groups {
                     came.push(thread);
                 }
             }
-            ageing.note_all(came.iter().copied().filter(|&thread| thread != NOBODY), view);
+            ageing.note_all(came.iter().copied().filter(|&thread| thread != NO_THREAD), view);
         }
-        for thread in came.drain(..).filter(|&thread| thread != NOBODY) {
+        for thread in came.drain(..).filter(|&thread| thread != NO_THREAD) {
             look_at(thread, &mut standings[thread.index()], ageing);
         }
     }
@@ -308,7 +308,7 @@ impl Groups {
         let is_ready = |thread: ThreadId| standings[thread.index()].is_ready();
         let members = Members { all: members, at_work, is_ready };
         table.deal(cores, &members, ageing, homes, view);
-        table.tell(&members, homes, view, changes, running);
+        table.list_changes(&members, homes, view, changes, running);
     }
 
     /// Finds the members of a group that run.
@@ -379,7 +379,7 @@ impl Groups {
         };
         let mut lots: Vec<_> = self.groups.iter().map(lot).collect();
         if view.affinity.is_empty() {
-            leave_out_who_stays(&mut lots);
+            keep_surplus(&mut lots);
         }
         lots.iter_mut().for_each(|lot| lot.movable.sort_unstable());
         let groups = &self.groups;
@@ -438,7 +438,7 @@ mod tests {
                     }
                     _ => {
                         let view = bench.view_of(&ran);
-                        groups.note_who_ran(&view);
+                        groups.note_ran(&view);
                         groups.rank(0, &mut ageing, &view);
                         let member = |thread: ThreadId| {
                             let stats = view.thread(thread);

@@ -290,7 +290,7 @@ impl Combination {
     /// A group deals its threads between two timers.
     fn deal_again(&mut self, group: usize, view: &View<'_>, say: &mut Directives) {
         if let Some((_, groups)) = &mut self.ageing {
-            groups.note_who_ran(view);
+            groups.note_ran(view);
         }
         self.deal(group..group + 1, view, say);
     }
@@ -415,7 +415,7 @@ impl Policy for Combination {
             }
             Event::Timer => {
                 if let Some((_, groups)) = &mut self.ageing {
-                    groups.note_who_ran(view);
+                    groups.note_ran(view);
                 }
                 if self.pulls() {
                     self.homes.sync(view, |_| ONE);

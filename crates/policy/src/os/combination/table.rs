@@ -15,7 +15,7 @@ use crate::os::homes::{Homes, NO_QUEUE};
 pub struct Member(u128);
 
 /// Stands for no thread, after all others.
-pub const NOBODY: ThreadId = ThreadId(u32::MAX);
+pub const NO_THREAD: ThreadId = ThreadId(u32::MAX);
 
 impl Member {
     /// Comes after all others.
@@ -118,7 +118,7 @@ impl Table {
 
     /// Adds to `changes` the threads that should change queues, or that run elsewhere although the
     /// core of their queue idles, and to `running` those of them that run.
-    pub fn tell(
+    pub fn list_changes(
         &self,
         members: &Members<'_, impl Fn(ThreadId) -> bool>,
         homes: &Homes,

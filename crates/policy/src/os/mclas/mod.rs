@@ -276,9 +276,9 @@ impl Mclas {
         let Some(queue) = stats.queue else { return };
         let epoch = self.epoch;
         let record = self.record(thread);
-        let told = record.history.add(stats, epoch);
+        let completed = record.history.add(stats, epoch);
         let (performance, hunger) = (record.history.performance(), record.hunger);
-        if let Some((epochs, share)) = told {
+        if let Some((epochs, share)) = completed {
             self.thresholds.watch(thread, epochs, share);
         }
         if let Hunger::Starving { runs } | Hunger::Neutral { runs } = hunger

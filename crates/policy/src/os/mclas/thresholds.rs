@@ -18,7 +18,7 @@ const GREATEST: f64 = 0.99;
 pub struct Thresholds {
     up: f64,
     down: f64,
-    /// Where they started.
+    /// Their values at the start, or after calibration.
     start: (f64, f64),
     step: f64,
     watched: Option<Watched>,
