@@ -13,8 +13,10 @@ use clap::{Args, Parser, Subcommand};
 use evenkeel_machine::Nanos;
 use evenkeel_sim::{Estimator, Governor};
 
-use crate::commands::workloads::MADE_FOR;
 use crate::parse::{self, PolicySpec, Setting};
+
+/// The machine that a workload is described for unless said.
+pub const MADE_FOR: &str = "odroid-xu3-paper";
 
 /// Schedulers for uneven cores, compared on models of real machines.
 #[derive(Debug, Parser)]

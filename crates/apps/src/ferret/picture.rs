@@ -2,7 +2,7 @@
 
 use evenkeel_model::SplitMix64;
 
-use super::region::squared_distance;
+use crate::vector::squared_distance;
 
 /// Side of a picture, pixels.
 pub(super) const SIDE: usize = 48;

@@ -4,6 +4,7 @@ use evenkeel_model::SplitMix64;
 
 use super::picture::{SEGMENTS, SIDE, Segmented};
 use crate::normal::normal_pair;
+use crate::vector::squared_distance;
 
 /// Mean colour, deviation of colours, middle, and extent of a segment; all within 0 and 1.
 const FEATURES: usize = 10;
@@ -80,10 +81,6 @@ pub(super) fn distance(a: &[Region], b: &[Region]) -> f64 {
         from.iter().map(|region| region.weight * nearest(region).sqrt()).sum()
     };
     f64::max(way(a, b), way(b, a))
-}
-
-pub(super) fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
 }
 
 #[cfg(test)]

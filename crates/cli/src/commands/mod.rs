@@ -18,5 +18,6 @@ pub mod sensors;
 pub mod service;
 pub mod show;
 pub mod simulate;
+pub mod this_machine;
 pub mod vm;
 pub mod workloads;

@@ -51,9 +51,6 @@ fn describe(info: &WorkloadInfo) -> serde_json::Value {
     })
 }
 
-/// The machine that a workload is described for unless said.
-pub const MADE_FOR: &str = "odroid-xu3-paper";
-
 /// A name as it is spelt in the list, where it is one in another case; anything else as it is.
 pub fn canonical(name: &str) -> String {
     match programs::find(name) {

@@ -5,10 +5,11 @@ use std::ops::Range;
 use toml::de::DeTable;
 
 use super::error::MachineError;
+use super::rule::Located;
 use super::rule::{
     CAPACITY, COEFFICIENT, DMIPS, MEGAHERTZ, VOLTS, WATTS, kilohertz, microwatts, rounded,
 };
-use super::section::{Document, Located, Section};
+use super::section::{Document, Section};
 use evenkeel_machine::MicroWatts;
 use evenkeel_machine::{FULL_CAPACITY, Kind, MAX_KINDS, OperatingPoint};
 

@@ -2,7 +2,8 @@
 //! beyond any machine, and near enough that no product of two of them overflows and that every
 //! integer survives being written as a decimal.
 
-use super::section::Located;
+use std::ops::Range;
+
 use evenkeel_machine::FULL_CAPACITY;
 use evenkeel_machine::MAX_CORES;
 use evenkeel_machine::MicroWatts;
@@ -71,6 +72,12 @@ pub(super) const SPEED: Rule = Rule::positive("a relative speed", 1.0);
 pub(super) const SMT: Rule = Rule::whole("1 or 2 threads per core", 1.0, 2.0);
 /// Of the whole machine, where the file is a part of one.
 pub(super) const PART_CAPACITY: Rule = Rule::positive("a capacity", FULL_CAPACITY as f64);
+
+/// A value and where it stands.
+pub(super) struct Located<T> {
+    pub value: T,
+    pub span: Range<usize>,
+}
 
 /// To the nearest integer. Rules keep what comes here from 0 to 2^53.
 pub(super) fn rounded(value: f64) -> u64 {

@@ -7,19 +7,13 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::error::{MachineError, Place};
-use super::rule::Rule;
+use super::rule::{Located, Rule};
 
 /// Text of a value that an error repeats, at most, in characters.
 const SHOWN: usize = 40;
 
 /// Keys no further apart than this (Jaro-Winkler, 1 = equal) count as a slip of the pen.
 const NEAR: f64 = 0.8;
-
-/// A value and where it stands.
-pub(super) struct Located<T> {
-    pub value: T,
-    pub span: Range<usize>,
-}
 
 /// The file that is read.
 pub(super) struct Document<'a> {

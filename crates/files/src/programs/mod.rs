@@ -9,6 +9,7 @@
 mod args;
 mod build;
 mod course;
+mod entry;
 mod error;
 mod fairness;
 mod generated;
@@ -19,6 +20,7 @@ mod shipped;
 mod system;
 
 pub use build::Context;
+pub use entry::{KnobInfo, WorkloadInfo};
 pub use error::WorkloadError;
 pub use parsec::big_little_ratio;
-pub use registry::{KnobInfo, MOST_FILE_BYTES, WorkloadInfo, find, list, load, parse};
+pub use registry::{MOST_FILE_BYTES, find, list, load, parse};

@@ -5,7 +5,6 @@ use std::sync::LazyLock;
 
 use super::build::Context;
 use super::error::WorkloadError;
-use super::shipped;
 use crate::recorded::{Places, Selection};
 use crate::task_graphs::{self, Format};
 use crate::{native, perf_sched, rtapp};
@@ -28,7 +27,7 @@ const READERS: &[Reader] = &[
     Reader {
         expected: Some("rt-app JSON (an object with 'tasks')"),
         sniff: |bytes| rtapp::looks_like_rtapp(bytes),
-        read: shipped::rt_app,
+        read: rt_app,
     },
     Reader {
         expected: Some("Evenkeel's own (an object with 'format': 'evenkeel.workload/1')"),
@@ -72,6 +71,16 @@ pub(super) fn read(
         Some(reader) => (reader.read)(bytes, &path.display().to_string(), ctx),
         None => Err(WorkloadError::Format { path: path.to_owned(), expected: &EXPECTED }),
     }
+}
+
+/// An rt-app file says itself how much it does: a size changes nothing, and that is noted.
+fn rt_app(bytes: &[u8], file_name: &str, ctx: &Context) -> Result<Vec<Application>, WorkloadError> {
+    let mut app = rtapp::read(bytes, file_name, ctx.iterations)?;
+    if ctx.size != 1.0 {
+        app.notes
+            .push(format!("{}: a size does not change what an rt-app file asks for", app.name));
+    }
+    Ok(vec![app])
 }
 
 fn perf_data(bytes: &[u8], file: &str, ctx: &Context) -> Result<Vec<Application>, WorkloadError> {

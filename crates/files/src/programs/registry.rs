@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 
 use super::args::Args;
 use super::build::Context;
+use super::entry::{Build, WorkloadInfo};
 use super::error::WorkloadError;
 use super::{fairness, generated, parsec, readers, shipped, system};
 use evenkeel_model::Application;
@@ -25,41 +26,6 @@ const LIKENESS: f64 = 0.8;
 
 /// How many alike names are offered.
 const OFFERED: usize = 3;
-
-/// What people see of a built-in workload.
-#[derive(Clone, Debug, PartialEq)]
-pub struct WorkloadInfo {
-    /// Name, as in `-w name`.
-    pub name: &'static str,
-    /// One line for people.
-    pub summary: String,
-    /// Program, paper or system that it comes from.
-    pub source: &'static str,
-    /// Shapes, the default first; empty where there is only one.
-    pub shapes: &'static [&'static str],
-    /// Knobs.
-    pub knobs: &'static [KnobInfo],
-}
-
-/// A knob of a built-in workload, as in `-w name:knob=value`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KnobInfo {
-    /// Name.
-    pub name: &'static str,
-    /// What it is unless said.
-    pub default: &'static str,
-    /// What it does, with its unit or its words.
-    pub meaning: &'static str,
-}
-
-/// A built-in workload: what people see, and what makes it.
-pub(super) struct Entry {
-    pub(super) info: WorkloadInfo,
-    pub(super) build: Build,
-}
-
-/// Makes the applications of a built-in workload.
-pub(super) type Build = fn(&Args, &Context) -> Result<Vec<Application>, WorkloadError>;
 
 /// Entries, and what people see of them, side by side.
 struct Registry {

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use evenkeel_machine::{Nanos, Work};
 
 use super::error::{Fault, Near, Problem};
-use super::global::{Global, Notes};
+use super::global::Global;
 use super::json::Member;
 use super::keys::{self, Event};
 use super::memory::{self, Access};
 use super::names::{Names, Resources};
+use super::notes::Notes;
 use super::place::{GREATEST, Given, Place};
 use evenkeel_model::{
     BarrierId, ConditionId, DeviceId, LockId, PhaseId, SemaphoreId, Step, TimerId, TimerMode,

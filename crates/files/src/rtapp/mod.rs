@@ -20,6 +20,7 @@ mod json;
 mod keys;
 mod memory;
 mod names;
+mod notes;
 mod place;
 mod schedule;
 mod task;
@@ -86,7 +87,7 @@ fn application(bytes: &[u8], name: &str, iterations: bool) -> Result<Application
         return Err(Fault::text(root.at, problem));
     };
     let mut given = Given::default();
-    let mut notes = global::Notes::of(rest.map(|at| behind(&text[..at])));
+    let mut notes = notes::Notes::of(rest.map(|at| behind(&text[..at])));
     let (mut tasks, mut global, mut resources) = (None, None, None);
     for member in &members {
         if !given.is_known(Place::Root, member, "section", keys::SECTIONS, &mut notes)? {

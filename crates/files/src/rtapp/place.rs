@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use super::error::{Fault, Near, Problem};
-use super::global::Notes;
 use super::json::{Member, Node, Value};
 use super::keys::is_only_noted;
+use super::notes::Notes;
 use crate::text::cut;
 
 /// The greatest whole number that rt-app holds (32 bits); it would silently take a greater one for

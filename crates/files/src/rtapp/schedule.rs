@@ -9,8 +9,8 @@ use std::sync::Arc;
 use evenkeel_machine::{CoreId, Nanos};
 
 use super::error::{Fault, Problem};
-use super::global::Notes;
 use super::json::{Member, Value};
+use super::notes::Notes;
 use super::place::{GREATEST, Place};
 use evenkeel_model::{Class, Step};
 

@@ -7,10 +7,11 @@ use evenkeel_machine::{CoreId, Nanos};
 
 use super::error::{Fault, Problem};
 use super::event::{Events, PRIVATE_TIMER, Task};
-use super::global::{Global, Notes};
+use super::global::Global;
 use super::json::Member;
 use super::keys::{self, Event};
 use super::names::Resources;
+use super::notes::Notes;
 use super::place::{GREATEST, Given, Place};
 use super::schedule::{Parameters, Schedule};
 use evenkeel_model::{Application, Iteration, Program, ProgramId, Step, ThreadSpec, TimerMode};

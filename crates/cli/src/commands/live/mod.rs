@@ -18,7 +18,7 @@ use evenkeel_linux::watch::{self, Source, WatchError, Watcher};
 use evenkeel_machine::{Machine, Nanos, write_cpus};
 
 use crate::args::live::{LiveArgs, SourceName};
-use crate::commands::detect;
+use crate::commands::this_machine;
 use crate::error::{Failure, Result, say};
 use crate::plan::{Chosen, choose};
 
@@ -76,9 +76,9 @@ fn prepare(args: &LiveArgs, remembers: usize) -> Result<Prepared> {
 /// There is no such machine, or it is not this one.
 pub fn machine(named: Option<&str>) -> Result<Machine> {
     let handed = std::env::var(MACHINE_VARIABLE).ok().filter(|path| !path.is_empty());
-    let Some(name) = named.map(str::to_owned).or(handed) else { return detect::here() };
-    if name == detect::HERE {
-        return detect::here();
+    let Some(name) = named.map(str::to_owned).or(handed) else { return this_machine::here() };
+    if name == this_machine::HERE {
+        return this_machine::here();
     }
     let machine = evenkeel_files::machines::load(&name).map_err(Failure::input)?;
     let allowed = here::allowed_cpus().map_err(|error| Failure::Failed(error.into()))?;

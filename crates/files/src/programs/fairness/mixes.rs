@@ -4,8 +4,8 @@
 use super::{SOURCE, multi};
 use crate::programs::args::Args;
 use crate::programs::build::{Builder, Context, compute};
+use crate::programs::entry::{Entry, WorkloadInfo};
 use crate::programs::error::WorkloadError;
-use crate::programs::registry::{Entry, WorkloadInfo, load};
 use evenkeel_model::{Application, Repeat};
 use evenkeel_model::{Phase, Scaling};
 
@@ -105,14 +105,24 @@ fn build(args: &Args, ctx: &Context) -> Result<Vec<Application>, WorkloadError> 
             .shape()
             .filter(|_| is_multithreaded(member))
             .map(|shape| format!("{member},{shape}"));
-        for app in load(shaped.as_deref().unwrap_or(member), ctx)? {
+        for app in load_member(shaped.as_deref().unwrap_or(member), ctx)? {
             apps.push(Application { repeat: Repeat::UntilLongestEnded(ENDS), ..app });
         }
     }
     Ok(apps)
 }
 
-/// Whether a program of a mix is named with its threads.
+/// Makes a program of a mix, which is one of the study's.
+fn load_member(spec: &str, ctx: &Context) -> Result<Vec<Application>, WorkloadError> {
+    let args = Args::parse(spec)?;
+    let mut known = single::entries().into_iter().chain(multi::entries());
+    match known.find(|entry| entry.info.name == args.workload()) {
+        Some(entry) => (entry.build)(&args, ctx),
+        None => Err(WorkloadError::Unknown { name: spec.to_owned(), hint: String::new() }),
+    }
+}
+
+/// True if a program of a mix is named with its threads.
 fn is_multithreaded(member: &str) -> bool {
     member.contains(':')
 }

@@ -16,8 +16,8 @@ use super::{AMD, AMD_CAPACITY_RATIO, SOURCE, THREADS};
 use crate::programs::args::Args;
 use crate::programs::build::{Builder, Context};
 use crate::programs::course::{Needs, Part, Shape, Shared, add_threads};
+use crate::programs::entry::{Entry, WorkloadInfo};
 use crate::programs::error::WorkloadError;
-use crate::programs::registry::{Entry, WorkloadInfo};
 use evenkeel_model::Application;
 use evenkeel_model::{Phase, Scaling};
 

@@ -8,8 +8,8 @@
 use super::{AMD, QUICKIA, SOURCE};
 use crate::programs::args::Args;
 use crate::programs::build::{Builder, Context, compute};
+use crate::programs::entry::{Entry, WorkloadInfo};
 use crate::programs::error::WorkloadError;
-use crate::programs::registry::{Entry, WorkloadInfo};
 use evenkeel_model::SplitMix64;
 use evenkeel_model::{Application, PhaseId};
 use evenkeel_model::{Phase, Scaling};

@@ -24,8 +24,8 @@ use table::{SERIAL, TABLE};
 
 use super::args::Args;
 use super::build::Context;
+use super::entry::{Entry, KnobInfo, WorkloadInfo};
 use super::error::WorkloadError;
-use super::registry::{Entry, KnobInfo, WorkloadInfo};
 use evenkeel_model::Application;
 
 const SOURCE: &str =

@@ -15,8 +15,8 @@
 use super::kernel_phase;
 use crate::programs::args::Args;
 use crate::programs::build::{Builder, Context, compute, repeat};
+use crate::programs::entry::{Entry, KnobInfo, WorkloadInfo};
 use crate::programs::error::WorkloadError;
-use crate::programs::registry::{Entry, KnobInfo, WorkloadInfo};
 use evenkeel_model::{Application, PhaseId, ProgramId, SemaphoreId, Step, ThreadSpec};
 
 /// Senders of a group, and receivers (hackbench's default).

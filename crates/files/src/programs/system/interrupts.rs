@@ -15,8 +15,8 @@ use evenkeel_machine::Nanos;
 use super::kernel_phase;
 use crate::programs::args::Args;
 use crate::programs::build::{Builder, Context, compute};
+use crate::programs::entry::{Entry, KnobInfo, WorkloadInfo};
 use crate::programs::error::WorkloadError;
-use crate::programs::registry::{Entry, KnobInfo, WorkloadInfo};
 use evenkeel_model::{Application, Class, Step, ThreadSpec, TimerId, TimerMode};
 use evenkeel_model::{Phase, Scaling};
 

@@ -5,8 +5,8 @@
 use super::kernel_phase;
 use crate::programs::args::Args;
 use crate::programs::build::{Builder, Context, compute, repeat};
+use crate::programs::entry::{Entry, KnobInfo, WorkloadInfo};
 use crate::programs::error::WorkloadError;
-use crate::programs::registry::{Entry, KnobInfo, WorkloadInfo};
 use evenkeel_model::{Application, Step};
 
 /// Instructions to sum one word of 4 bytes: a load, an addition, and half of the loop's own,

@@ -1,0 +1,41 @@
+//! A built-in workload as the registry has it.
+
+use super::args::Args;
+use super::build::Context;
+use super::error::WorkloadError;
+use evenkeel_model::Application;
+
+/// What people see of a built-in workload.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorkloadInfo {
+    /// Name, as in `-w name`.
+    pub name: &'static str,
+    /// One line for people.
+    pub summary: String,
+    /// Program, paper or system that it comes from.
+    pub source: &'static str,
+    /// Shapes, the default first; empty where there is only one.
+    pub shapes: &'static [&'static str],
+    /// Knobs.
+    pub knobs: &'static [KnobInfo],
+}
+
+/// A knob of a built-in workload, as in `-w name:knob=value`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnobInfo {
+    /// Name.
+    pub name: &'static str,
+    /// What it is unless said.
+    pub default: &'static str,
+    /// What it does, with its unit or its words.
+    pub meaning: &'static str,
+}
+
+/// A built-in workload: what people see, and what makes it.
+pub(super) struct Entry {
+    pub(super) info: WorkloadInfo,
+    pub(super) build: Build,
+}
+
+/// Makes the applications of a built-in workload.
+pub(super) type Build = fn(&Args, &Context) -> Result<Vec<Application>, WorkloadError>;
