@@ -37,56 +37,54 @@
 
 namespace evenkeel {
 
-/// What a pool is to be like. What is not said comes from the environment (EVENKEEL_MACHINE,
+/// Options of a pool. An option that is not set comes from the environment (EVENKEEL_MACHINE,
 /// EVENKEEL_POLICY, EVENKEEL_SCHEDULE, EVENKEEL_LEND, EVENKEEL_TRACE, EVENKEEL_SUMMARY), else from
 /// the machine.
 class Options {
 public:
-    /// So many workers, 1 to 4096: on the fastest cores, and round again where they are more than
-    /// cores.
+    /// Sets the number of workers, 1 to 4096. They are on the fastest cores; workers beyond the
+    /// number of cores share cores again from the fastest.
     Options& workers(std::size_t count) {
         evenkeel_options_workers(options_.get(), count);
         return *this;
     }
-    /// How tasks find their workers: "fifo", "steal", "steal-kind" (the default), "cats".
+    /// Sets how tasks find their workers: "fifo", "steal", "steal-kind" (the default), "cats".
     Options& policy(const std::string& name) {
         detail::check(evenkeel_options_policy(options_.get(), name.c_str()));
         return *this;
     }
-    /// How loops are shared out that do not say: "static", "dynamic", "guided", "aid-static",
-    /// "aid-dynamic", "aid-affinity", each with ",CHUNK" where wanted.
+    /// Sets the schedule of loops without one of their own: "static", "dynamic", "guided",
+    /// "aid-static", "aid-dynamic", "aid-affinity", each optionally with ",CHUNK".
     Options& schedule(const std::string& schedule) {
         detail::check(evenkeel_options_schedule(options_.get(), schedule.c_str()));
         return *this;
     }
-    /// The machine whose kinds of core count: a preset's name or a file.
+    /// Sets the machine whose kinds of core are used: a preset's name or a file.
     Options& machine(const std::string& name_or_path) {
         detail::check(evenkeel_options_machine(options_.get(), name_or_path.c_str()));
         return *this;
     }
-    /// Whether each worker keeps to its core (but lend()). It does unless told otherwise.
+    /// Sets if each worker is pinned to its core (see lend()). The default is true.
     Options& pin(bool pins) {
         evenkeel_options_pin(options_.get(), pins);
         return *this;
     }
-    /// Whether a worker that loses its core to another program while it has work in hand is lent
-    /// that of one that has nothing to do, until it has done that work; and so is one that works on
-    /// a slower core while one on a faster core has had nothing to do for a millisecond. It is
-    /// unless told otherwise.
+    /// Sets if cores are lent. A worker that loses its core to another program while it has work in
+    /// hand then gets the core of a worker that has nothing to do, until that work is done. So does
+    /// a worker on a slower core, if a worker on a faster core has had nothing to do for a
+    /// millisecond. The default is true.
     Options& lend(bool lends) {
         evenkeel_options_lend(options_.get(), lends);
         return *this;
     }
-    /// The file that the pool's destructor writes a trace to, to be opened at ui.perfetto.dev: what
-    /// each worker did when, and what had to wait for what. "%p" in its name stands for the
-    /// process's number; "": none. A file that cannot be written is said on stderr, and is no
-    /// error.
+    /// Sets the file to which the pool's destructor writes a trace, for ui.perfetto.dev: what each
+    /// worker did when, and what had to wait for what. "%p" in its name stands for the process's
+    /// number; "": no trace. A file that cannot be written gives a message on stderr, and no error.
     Options& trace(const std::string& file) {
         detail::check(evenkeel_options_trace(options_.get(), file.c_str()));
         return *this;
     }
-    /// Whether the pool's destructor writes to stderr what the pool has done: Pool::summary().
-    /// Costs of tasks with labels are then learnt on cores of one kind, too.
+    /// Sets if the pool's destructor writes Pool::summary() to stderr. Costs of tasks with labels are then learnt on cores of one kind, too.
     Options& summary(bool wanted) {
         evenkeel_options_summary(options_.get(), wanted);
         return *this;
@@ -156,9 +154,9 @@ public:
         return result.take();
     }
 
-    /// As `run`, but what is begun within is kept to itself: whoever waits there for a scope, a
-    /// loop or a join does nothing meanwhile but what was begun there, too. For waits with a lock
-    /// in hand that other tasks want.
+    /// As `run`, but work begun inside is kept apart: a worker that waits inside for a scope, a loop
+    /// or a join meanwhile does only work that was begun there, too. Use it to wait with a lock in
+    /// hand that other tasks take.
     template <class F>
     auto isolate(F&& f) const -> std::invoke_result_t<F&> {
         detail::Result<std::invoke_result_t<F&>> result;

@@ -1,10 +1,9 @@
-//! Published studies of asymmetric cores, to be carried out again in the simulator, and one of them
-//! on the machine at hand ([`live`]): their experiments, with the rows, columns and units of their
-//! tables and the axes of their figures.
+//! Published studies of asymmetric cores, which the simulator carries out again; one can also run
+//! on the machine at hand ([`live`]). Their experiments have the rows, columns and units of the
+//! studies' tables and the axes of their figures.
 //!
-//! A study is a folder, an experiment a file in it. What an experiment is made of (machines,
-//! programs, policies and their knobs) is named there and lives elsewhere; nothing here is fitted
-//! to what a study has found.
+//! A study is a folder, an experiment a file in it. An experiment names its machines, programs,
+//! policies and knobs, which are defined elsewhere; none is fitted to a study's results.
 
 mod acfs;
 mod age_based;
@@ -24,7 +23,7 @@ pub use runs::{Case, Progress, Runs, StudyError};
 /// A published study.
 #[derive(Debug, Serialize)]
 pub struct Study {
-    /// What `evenkeel reproduce` calls it.
+    /// Its name for `evenkeel reproduce`.
     pub name: &'static str,
     /// Of the publication.
     pub title: &'static str,

@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use crate::cores::CoresError;
 
-/// What a guest is at.
+/// What a guest is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// From its start until it is ready.
     Boot,
     /// The command runs.
     Command,
-    /// Files are brought back.
+    /// Files are sent back.
     WayBack,
 }
 
@@ -72,7 +72,7 @@ pub enum VmError {
     NoConfig {
         /// The kernel.
         vmlinuz: PathBuf,
-        /// The name under which it was looked for.
+        /// The name under which it was searched.
         expected: String,
     },
     /// A file that is no kernel.
@@ -164,7 +164,7 @@ pub enum VmError {
         /// What to do.
         way_out: &'static str,
     },
-    /// A cgroup that does not do what it is told.
+    /// A cgroup file that cannot be written.
     #[error("cannot write {}: {error}", file.display())]
     Cgroup {
         /// Which file.
@@ -180,7 +180,7 @@ pub enum VmError {
         /// Why.
         error: io::Error,
     },
-    /// Something of the system that is not a file.
+    /// A system call that fails on something other than a file.
     #[error("{what}: {error}")]
     System {
         /// What was tried.
@@ -214,7 +214,7 @@ pub enum VmError {
         /// Which.
         signal: i32,
     },
-    /// Who reads the command's output has gone.
+    /// The reader of the command's output has gone.
     #[error("nobody reads the output any more")]
     OutputGone,
     /// What was to be brought back is not there.
@@ -230,7 +230,7 @@ pub enum VmError {
 const HOW_TO_FIT: &str = "smaller shares, or --force, with which cores are slower than asked";
 
 impl VmError {
-    /// Whether what was asked is wrong, or something on the host is missing, and nothing was run.
+    /// True if the request is wrong, or something on the host is missing, and nothing was run.
     pub fn is_usage(&self) -> bool {
         !matches!(
             self,
@@ -245,7 +245,7 @@ impl VmError {
         )
     }
 
-    /// The kernel's log, where the guest had come so far.
+    /// The kernel's log, if the guest came that far.
     pub fn log(&self) -> Option<&str> {
         match self {
             Self::Died { log, .. } | Self::TimedOut { log, .. } => Some(log),

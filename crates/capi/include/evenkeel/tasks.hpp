@@ -149,8 +149,8 @@ public:
     /// Leaves out all tasks that have not begun, and those that are still to be created. Nothing is
     /// thrown.
     void cancel() { evenkeel_scope_cancel(scope_); }
-    /// Whether the scope has been cancelled, or one of its tasks has thrown: a long task may look,
-    /// and return early.
+    /// True if the scope has been cancelled, or one of its tasks has thrown: a long task may check
+    /// this and return early.
     bool is_cancelled() const { return evenkeel_scope_is_cancelled(scope_); }
 
 private:

@@ -48,7 +48,7 @@ pub fn run(args: &DetectArgs) -> Result {
     }
 }
 
-/// The machine file, with what is to be known of its figures at its head.
+/// The machine file, with the sources of its figures at its head.
 fn machine_file(machine: &Machine, report: &Report) -> String {
     let mut text = "# Written by `evenkeel detect`.\n".to_owned();
     let sections = [
@@ -59,7 +59,7 @@ fn machine_file(machine: &Machine, report: &Report) -> String {
     ];
     for (title, lines) in sections {
         for line in lines {
-            // A comment ends with its line, whatever a file of the tree had in it.
+            // A comment ends with its line, so control characters in sysfs files become blanks.
             let line: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
             let _ = writeln!(text, "# {title}: {line}");
         }

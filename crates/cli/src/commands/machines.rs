@@ -227,7 +227,7 @@ fn gigabytes(bytes: u64) -> String {
     format!("{} GB", bytes as f64 / 1e9)
 }
 
-/// By which numbers the operating system knows the cores of a cluster.
+/// The numbers by which the operating system knows the cores of a cluster.
 fn cpus<'a>(machine: &'a Machine, cluster: &'a Cluster) -> impl Iterator<Item = u32> + 'a {
     cluster.cores.iter().map(|core| machine.cores[core.index()].cpu)
 }

@@ -1,4 +1,4 @@
-//! One room a command.
+//! One module a command.
 
 pub mod advise;
 pub mod compare;

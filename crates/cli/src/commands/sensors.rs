@@ -11,7 +11,7 @@ use crate::args::SensorsArgs;
 use crate::error::{Failure, Result, say};
 use crate::{output, table};
 
-/// A sensor, as `--json` tells it.
+/// A sensor, as `--json` prints it.
 #[derive(Serialize)]
 struct Row {
     name: String,
@@ -114,7 +114,7 @@ fn rows(found: &Found, measured: &[Measured]) -> Vec<Row> {
     readable.chain(refused).collect()
 }
 
-/// Samples for a time, with a line of watts at each interval where that is wanted.
+/// Samples for a time. With an interval, prints a line of watts at each.
 fn measure(
     sensors: &[Sensor],
     interval: Duration,

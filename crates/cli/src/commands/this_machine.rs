@@ -1,4 +1,4 @@
-//! The machine that this runs on, as a machine to name.
+//! The machine that this runs on, as a machine that can be named.
 
 use evenkeel_linux::here::{self, Here, HereError, Measure};
 use evenkeel_machine::Machine;
@@ -10,8 +10,8 @@ use crate::progress;
 /// The name by which commands know the machine that they run on.
 pub const HERE: &str = "here";
 
-/// The machine that this runs on, not measured. That its speeds are a guess, if they are, is said
-/// on stderr.
+/// The machine that this runs on, not measured. If its speeds are a guess, a note on stderr says
+/// so.
 ///
 /// # Errors
 /// There is no machine to be found.

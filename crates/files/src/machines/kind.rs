@@ -306,8 +306,8 @@ fn read_measure(
     }
 }
 
-/// A kind with part of a power model would leave the machine's energy silently unknown: it is an
-/// error.
+/// A kind must have a whole power model or none: with part of one the machine's energy would be
+/// unknown, and nothing would say so.
 fn power_is_all_or_nothing(
     section: &Section<'_>,
     idle: Option<MicroWatts>,

@@ -1,5 +1,5 @@
-//! One table of a machine file: its keys are checked against those that the format has, its values
-//! against rules, and whatever is wrong is told with its place.
+//! One table of a machine file. Its keys are checked against those that the format has and its
+//! values against rules; an error names the place.
 
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ pub(super) struct Document<'a> {
 }
 
 impl Document<'_> {
-    /// The place of a byte. One pass over the text: made only when there is an error to tell.
+    /// The place of a byte. It takes one pass over the text, so it is made only for an error.
     pub fn place(&self, offset: usize) -> Box<Place> {
         let mut before = self.text.get(..offset).unwrap_or(self.text);
         let line = before.matches('\n').count() + 1;
@@ -174,7 +174,7 @@ impl<'a> Section<'a> {
         Ok(name)
     }
 
-    /// Text for people; none is as good as an empty one.
+    /// A description; empty if the key is not there.
     pub fn prose(&self, key: &str) -> Result<String, MachineError> {
         Ok(self
             .string(key, "text in quotes")?
@@ -231,7 +231,7 @@ impl<'a> Section<'a> {
 
 /// The keys that `key` was likely meant to be, or all.
 fn alternatives(key: &str, keys: &[&'static str]) -> String {
-    // A key may be as long as the file: no distance is worth that much work.
+    // A key may be as long as the file: beyond this length no distance is computed.
     if key.len() <= 4 * SHOWN {
         let similarity = |candidate: &&&str| strsim::jaro_winkler(key, candidate);
         let nearest = keys.iter().max_by(|a, b| similarity(a).total_cmp(&similarity(b)));

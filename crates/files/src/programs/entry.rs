@@ -5,12 +5,12 @@ use super::build::Context;
 use super::error::WorkloadError;
 use evenkeel_model::Application;
 
-/// What people see of a built-in workload.
+/// The description of a built-in workload, as lists show it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkloadInfo {
     /// Name, as in `-w name`.
     pub name: &'static str,
-    /// One line for people.
+    /// One line of description.
     pub summary: String,
     /// Program, paper or system that it comes from.
     pub source: &'static str,
@@ -25,13 +25,13 @@ pub struct WorkloadInfo {
 pub struct KnobInfo {
     /// Name.
     pub name: &'static str,
-    /// What it is unless said.
+    /// Its default value.
     pub default: &'static str,
     /// What it does, with its unit or its words.
     pub meaning: &'static str,
 }
 
-/// A built-in workload: what people see, and what makes it.
+/// A built-in workload: its description and its builder.
 pub(super) struct Entry {
     pub(super) info: WorkloadInfo,
     pub(super) build: Build,

@@ -1,6 +1,6 @@
 //! Built-in workloads: the nine programs of the maturity study, the single- and multithreaded
 //! programs and mixes of the fairness study, programs generated from the table of the age-based
-//! study, system benchmarks, and simple ones; and how any workload is found by name or path.
+//! study, system benchmarks, and simple ones. Also finds any workload by name or path.
 //!
 //! A workload is named as `name[:argument[,argument…]]`: a shape (`tasks`), a knob (`loops=100`),
 //! or a number of threads (`fma3d_m:9`). docs/simulate/workloads.md lists them with what is

@@ -12,9 +12,10 @@ use evenkeel_model::Application;
 
 /// A format.
 struct Reader {
-    /// What a file of it looks like, for whoever has another. None: nobody writes one by hand.
+    /// What a file of this format looks like, for error messages. `None`: no user writes such a
+    /// file by hand.
     expected: Option<&'static str>,
-    /// True if a file is meant in it. Faults further on are for `read` to find.
+    /// True if the bytes are meant in this format. Faults further on are for `read` to find.
     sniff: fn(&[u8]) -> bool,
     read: Read,
 }
@@ -22,7 +23,7 @@ struct Reader {
 /// Makes applications of a file; its name is for messages.
 type Read = fn(&[u8], &str, &Context) -> Result<Vec<Application>, WorkloadError>;
 
-/// The first that takes a file has it.
+/// The first reader that recognises a file reads it.
 const READERS: &[Reader] = &[
     Reader {
         expected: Some("rt-app JSON (an object with 'tasks')"),
@@ -73,7 +74,7 @@ pub(super) fn read(
     }
 }
 
-/// An rt-app file says itself how much it does: a size changes nothing, and that is noted.
+/// An rt-app file states its own amount of work, so a size is ignored with a note.
 fn rt_app(bytes: &[u8], file_name: &str, ctx: &Context) -> Result<Vec<Application>, WorkloadError> {
     let mut app = rtapp::read(bytes, file_name, ctx.iterations)?;
     if ctx.size != 1.0 {
@@ -98,7 +99,7 @@ fn task_graph(
     sized(vec![task_graphs::parse(bytes, format, file, ctx.workers())?], ctx)
 }
 
-/// A file says itself how much it does: a size changes nothing, and that is noted.
+/// Notes that a size is ignored: the file states its own amount of work.
 fn sized(mut apps: Vec<Application>, ctx: &Context) -> Result<Vec<Application>, WorkloadError> {
     if ctx.size != 1.0 {
         for app in &mut apps {

@@ -21,7 +21,7 @@ pub struct Global {
     /// The core on which a `run` takes the time that it says; `None`: the fastest.
     pub calibrated_on: Option<CoreId>,
     pub buffer_bytes: u64,
-    /// Whether `iorun` writes to `/dev/null`.
+    /// True if `iorun` writes to `/dev/null`.
     pub io_to_null: bool,
 }
 
@@ -53,7 +53,7 @@ impl Global {
                         -1..=GREATEST,
                         "a number of seconds, or -1 for ever",
                     )?;
-                    // rt-app ends nothing after 0 seconds either.
+                    // A duration of 0 seconds or less ends nothing, as in rt-app.
                     global.duration =
                         (seconds > 0).then(|| Nanos::from_secs(seconds.unsigned_abs()));
                 }

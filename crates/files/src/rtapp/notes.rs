@@ -1,7 +1,7 @@
 //! What a file asks for that is noted rather than carried out.
 
-/// Things that a file asks for and that have no meaning in a simulator, or in rt-app. One note a
-/// kind, however often it is met.
+/// Things that a file asks for and that have no meaning in a simulator, or in rt-app. Each kind
+/// gives one note, however often it occurs.
 #[derive(Debug, Default)]
 pub struct Notes {
     kinds: Vec<&'static str>,
@@ -13,11 +13,11 @@ pub struct Notes {
     rest: Option<(usize, usize)>,
 }
 
-/// As many ignored keys are named.
+/// How many ignored keys a note names.
 const NAMED: usize = 4;
 
 impl Notes {
-    /// Of a file with text behind its first value, from this line and column on.
+    /// The notes of a file with text behind its first value, from this line and column on.
     pub fn of(rest: Option<(usize, usize)>) -> Self {
         Self { rest, ..Self::default() }
     }

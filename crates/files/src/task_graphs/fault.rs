@@ -11,12 +11,12 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// Of no place in the text.
+    /// A fault without a place in the text.
     pub fn of(what: String) -> Self {
         Self { at: None, what }
     }
 
-    /// As an error of a file.
+    /// As an error of this file.
     pub fn within(self, file: &str) -> TaskGraphError {
         let (file, what) = (file.to_owned(), self.what);
         match self.at {

@@ -6,7 +6,7 @@ mod wake_up;
 
 use crate::{Experiment, Study};
 
-/// See the file's head.
+/// The MCLAS study.
 pub const STUDY: Study = Study {
     name: "mclas",
     title: "Load-aware scheduling for heterogeneous multi-core systems",

@@ -21,5 +21,5 @@ pub use files::{Contents, assemble};
 
 /// Where the guest finds the description of its machine.
 pub const MACHINE_FILE: &str = "/etc/evenkeel/machine.toml";
-/// Where a command leaves its result record, unless told otherwise.
+/// Default path at which a command leaves its result record.
 pub const RESULT_FILE: &str = "/run/evenkeel/result.json";

@@ -1,5 +1,6 @@
-//! Mixes: applications that start together, each again and again until the longest has ended three
-//! times; and the ten analytical workloads, four applications of one constant factor each.
+//! Mixes: applications that start together, each of which repeats until the longest has ended three
+//! times. Also the ten analytical workloads: four applications, each of one constant speedup
+//! factor.
 
 use super::{SOURCE, multi};
 use crate::programs::args::Args;
@@ -44,8 +45,8 @@ const ON_AMD: [(&str, &[&str]); 10] = [
     ("1PSH-1HPH", &["BLAST:6", "fma3d_m:6"]),
 ];
 
-/// For boards of four fast and four slow cores. Ours, not a study's: the studies' mixes of four
-/// leave no one to compete with there.
+/// For boards of four fast and four slow cores. Ours, not a study's: on such boards the studies'
+/// mixes of four threads have a fast core for each.
 const ON_BOARDS: [(&str, &[&str]); 1] = [(
     "4STH-2STM-2STL",
     &["calculix", "gamess", "GemsFDTD", "mcf", "h264ref", "povray", "sjeng", "libquantum"],
@@ -112,7 +113,7 @@ fn build(args: &Args, ctx: &Context) -> Result<Vec<Application>, WorkloadError> 
     Ok(apps)
 }
 
-/// Makes a program of a mix, which is one of the study's.
+/// Makes one of the study's programs as a member of a mix.
 fn load_member(spec: &str, ctx: &Context) -> Result<Vec<Application>, WorkloadError> {
     let args = Args::parse(spec)?;
     let mut known = single::entries().into_iter().chain(multi::entries());

@@ -1,4 +1,4 @@
-//! Simple workloads whose outcome can be told beforehand.
+//! Simple workloads with a closed form.
 
 use evenkeel_machine::Nanos;
 

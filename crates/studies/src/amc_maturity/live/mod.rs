@@ -1,7 +1,8 @@
-//! The study on the machine at hand: how long the mini-apps took there, and what the simulator says
-//! of the study's programs on the same machine.
+//! The study on the machine at hand: times of the mini-apps there, and the simulator's prediction
+//! for the study's programs on the same machine.
 //!
-//! Who runs the apps hands their times in ([`Timed`]); here they become the study's tables.
+//! The caller runs the apps and passes their times ([`Timed`]); here they become the study's
+//! tables.
 
 mod predict;
 mod tables;
@@ -64,12 +65,12 @@ const SETTING: &str = "Nine programs, rewritten compactly (crates/apps/), run on
     again with the ratio measured here. Means are geometric. --quick: \
     each run once, and simulated inputs of a tenth of the size, swaptions' whole.";
 
-/// What came out on a machine. `timed` has for each program the serial times on one core of each
-/// kind, versions on all cores, and, if they were run, of each core those of its copy; a program
-/// without its serial times is left out. `inputs`: how large they were.
+/// The study's tables for a machine. `timed` has for each program the serial times on one core of
+/// each kind, versions on all cores, and, if they were run, of each core those of its copy; a
+/// program without its serial times is left out. `inputs` is their size.
 ///
 /// # Errors
-/// A simulated run that failed.
+/// A simulated run fails.
 pub fn reproduction(
     machine: &Machine,
     timed: &[Timed],
