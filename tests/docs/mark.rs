@@ -11,7 +11,7 @@ pub struct Mark {
     pub to: Option<String>,
     /// Line of the page, from 1.
     pub line: usize,
-    /// Where the comment ends in the page.
+    /// Offset of the comment's end in the page.
     pub end: usize,
 }
 

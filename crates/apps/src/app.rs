@@ -17,7 +17,7 @@ pub struct Outcome {
     /// Time of the parallel part: it includes the start of the app's own threads and excludes the
     /// generation of its input.
     pub parallel: Duration,
-    /// As many as there were.
+    /// Number of workers that ran.
     pub workers: usize,
 }
 
@@ -76,7 +76,7 @@ fn names(versions: &[Version]) -> String {
 pub struct App {
     /// Its name in the suite.
     pub name: &'static str,
-    /// What it computes, in a line.
+    /// The computation, in a line.
     pub about: &'static str,
     /// How its parallel part is built, in a line.
     pub shape: &'static str,

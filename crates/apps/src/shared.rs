@@ -51,7 +51,7 @@ impl Blocks<f64> {
 pub struct SharedF64s(Vec<AtomicU64>);
 
 impl SharedF64s {
-    /// So many zeros.
+    /// Makes `count` zeros.
     pub fn zeros(count: usize) -> Self {
         Self((0..count).map(|_| AtomicU64::new(0)).collect())
     }

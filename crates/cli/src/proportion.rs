@@ -35,7 +35,7 @@ pub struct Size {
 }
 
 impl Size {
-    /// Of these applications on a machine.
+    /// The size of a run of these applications on a machine.
     pub fn of(apps: &[Application], machine: &Machine, duration: Option<Nanos>) -> Self {
         let cores = machine.cores.len() as f64;
         let longest = apps.iter().map(|app| time_s(app, machine)).fold(0.0, f64::max);

@@ -271,7 +271,7 @@ fn timers<'a>(threads: impl Iterator<Item = &'a ThreadOutcome>) -> Option<TimerR
     })
 }
 
-/// Of all cores and clusters; `None`: no power model.
+/// Energy of all cores and clusters; `None`: no power model.
 fn total_energy(outcome: &Outcome) -> Option<FemtoJoules> {
     let clusters: FemtoJoules = outcome.cluster_energy.as_ref()?.iter().copied().sum();
     outcome.cores.iter().try_fold(clusters, |sum, core| Some(sum + core.energy?))

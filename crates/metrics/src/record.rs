@@ -258,7 +258,7 @@ pub struct LatencySummary {
 /// From wake-up to running.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WakeupLatency {
-    /// Of all wake-ups.
+    /// Latencies of all wake-ups.
     #[serde(flatten)]
     pub all: LatencySummary,
     /// By kind of the core that ran the thread, fastest first; a kind on which none woke is left
@@ -310,7 +310,7 @@ pub struct GraphRow {
 pub struct LiveRow {
     /// The mechanism: `affinity`.
     pub mechanism: String,
-    /// Where it learnt what threads did.
+    /// Its source of what threads did.
     pub source: String,
     /// True if threads that waited in a queue were held back (SCHED_IDLE).
     pub parked: bool,

@@ -28,7 +28,7 @@ pub(crate) struct Column {
     pub rank: u8,
     /// True if it compares applications that run together.
     pub of_several: bool,
-    /// What it is, in a sentence.
+    /// Its meaning, in a sentence.
     pub meaning: &'static str,
     count: bool,
     get: fn(&Record) -> Option<f64>,

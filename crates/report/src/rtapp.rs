@@ -68,7 +68,7 @@ struct Row {
 }
 
 impl<'a> RtappLog<'a> {
-    /// Of a run of these applications.
+    /// The log of a run of these applications.
     pub fn new(apps: &'a [Application]) -> Self {
         let mut log =
             Self { apps, tasks: BTreeMap::new(), forks: BTreeMap::new(), trace: String::new() };

@@ -25,11 +25,11 @@ pub use runs::{Case, Progress, Runs, StudyError};
 pub struct Study {
     /// Its name for `evenkeel reproduce`.
     pub name: &'static str,
-    /// Of the publication.
+    /// Title of the publication.
     pub title: &'static str,
-    /// Where it was published.
+    /// Journal or conference, and year.
     pub source: &'static str,
-    /// What it asks, in a sentence.
+    /// Its question, in a sentence.
     pub about: &'static str,
     /// In their order.
     pub experiments: &'static [Experiment],
@@ -40,9 +40,9 @@ pub struct Study {
 pub struct Experiment {
     /// From 1, as in the specification of the studies.
     pub number: u32,
-    /// What it shows, as a heading.
+    /// Its subject, as a heading.
     pub title: &'static str,
-    /// What is run on what, and what is assumed, in a few sentences for readers of the tables.
+    /// The runs and the assumptions, in a few sentences for readers of the tables.
     pub setting: &'static str,
     /// Carries it out.
     #[serde(skip)]

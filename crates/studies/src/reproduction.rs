@@ -9,9 +9,9 @@ use crate::{Exhibit, Experiment, Runs, Study, StudyError};
 pub struct Reproduction {
     /// Name of the study.
     pub study: &'static str,
-    /// Of the publication.
+    /// Title of the publication.
     pub title: &'static str,
-    /// Where it was published.
+    /// Journal or conference, and year.
     pub source: &'static str,
     /// True if programs were run on this machine instead of in the simulator.
     pub live: bool,
@@ -30,9 +30,9 @@ pub struct Reproduction {
 pub struct CarriedOut {
     /// Its number in the study.
     pub number: u32,
-    /// What it shows, as a heading.
+    /// Its subject, as a heading.
     pub title: &'static str,
-    /// What is run on what, and what is assumed.
+    /// The runs and the assumptions.
     pub setting: &'static str,
     /// What came out.
     pub tables: Vec<Exhibit>,

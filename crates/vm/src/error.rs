@@ -62,9 +62,9 @@ pub enum VmError {
     NoKernel {
         /// What was asked for.
         wanted: String,
-        /// Where it was looked for.
+        /// The place that was searched.
         place: String,
-        /// What is there.
+        /// The series that it has.
         series: String,
     },
     /// A kernel's file without its configuration.
@@ -159,7 +159,7 @@ pub enum VmError {
          nothing"
     )]
     NoCgroup {
-        /// What is missing.
+        /// The missing thing.
         what: String,
         /// What to do.
         way_out: &'static str,
@@ -191,7 +191,7 @@ pub enum VmError {
     /// The guest ended by itself, before its command did.
     #[error("the guest died during {stage}: {why}")]
     Died {
-        /// What it was at.
+        /// The stage that it had reached.
         stage: Stage,
         /// A line of its log, or of the emulator's.
         why: String,

@@ -41,7 +41,7 @@ const LAST_LOOK: Duration = Duration::from_secs(1);
 /// Memory that a guest needs besides its image, MiB. The image counts twice: packed and unpacked.
 const LEAST_MEMORY_MIB: u64 = 192;
 
-/// What is to be run, and on what.
+/// A command with its kernel, its cores and its files.
 pub struct Lab {
     /// The kernel.
     pub kernel: Kernel,
@@ -49,9 +49,9 @@ pub struct Lab {
     pub cores: Cores,
     /// Memory of the guest, MiB.
     pub memory_mib: u64,
-    /// What is in the guest.
+    /// The content of the guest.
     pub contents: Contents,
-    /// What is brought back.
+    /// Files to bring back.
     pub fetches: Vec<Fetch>,
     /// Path in the guest at which the command may leave its result record.
     pub result: PathBuf,

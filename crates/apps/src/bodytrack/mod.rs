@@ -26,7 +26,7 @@ use crate::shared::SharedF64s;
 use crate::team::Team;
 use figure::{PARAMETERS, Pose, covers, figure, walk};
 
-/// Of a picture, pixels.
+/// Width and height of a picture, pixels.
 const WIDTH: usize = 128;
 const HEIGHT: usize = 96;
 /// As in the suite.

@@ -117,7 +117,7 @@ struct Shown<'a> {
     summary: &'a str,
     source: &'a str,
     knobs: &'static [Knob],
-    /// What it decides about: `threads`, `tasks` or `iterations`.
+    /// The subject of its decisions: `threads`, `tasks` or `iterations`.
     chooses: &'static str,
 }
 

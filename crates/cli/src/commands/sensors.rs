@@ -19,9 +19,9 @@ struct Row {
     file: PathBuf,
     /// One of those whose sum is the machine's energy.
     in_total: bool,
-    /// What it measures now, watts; null for counters.
+    /// The present power, watts; null for counters.
     power_w: Option<f64>,
-    /// What it has counted, joules; null for those that do not count.
+    /// The counted energy, joules; null for sensors that do not count.
     counter_j: Option<f64>,
     /// Over the duration asked for.
     #[serde(skip_serializing_if = "Option::is_none")]

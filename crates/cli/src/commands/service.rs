@@ -21,7 +21,7 @@ const BINARY: &str = "/usr/bin/evenkeel";
 const PACKAGED: &str = "/usr/lib/systemd/system/evenkeel.service";
 /// How long a scheduler is given to load before its state is checked.
 const SETTLING: Duration = Duration::from_secs(2);
-/// Where a binary is copied that the unit could not run from its own place.
+/// The path of the copy of a binary that the unit could not run from its own place.
 const IN_REACH: &str = "/usr/local/bin/evenkeel";
 
 /// `evenkeel service`.

@@ -73,7 +73,7 @@ pub(super) struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    /// Of a table that starts at byte `start`; `subject` names it in errors: `kind 'big': `.
+    /// A table that starts at byte `start`; `subject` names it in errors: `kind 'big': `.
     pub fn new(
         document: &'a Document<'a>,
         table: &'a DeTable<'a>,

@@ -48,7 +48,7 @@ pub enum NativeError {
     Version {
         /// File.
         file: String,
-        /// What it says.
+        /// The version found.
         found: String,
     },
     /// A task graph with an edge that cannot be.
@@ -60,7 +60,7 @@ pub enum NativeError {
         application: usize,
         /// Graph, from 0.
         graph: usize,
-        /// What is wrong.
+        /// The fault of its edges.
         source: BadEdge,
     },
     /// An application that fails validation.

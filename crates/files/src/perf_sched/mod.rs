@@ -30,7 +30,7 @@ pub enum PerfDataError {
     Broken {
         /// File.
         file: String,
-        /// What is wrong.
+        /// The fault.
         what: String,
     },
     /// The program that was asked for is not in it.
@@ -46,7 +46,7 @@ pub enum PerfDataError {
     Lacks {
         /// File.
         file: String,
-        /// What is missing.
+        /// The missing tracepoint.
         tracepoint: &'static str,
     },
 }

@@ -5,7 +5,7 @@
 //! sections (attributes, data, event types) and 256 bits of features, and behind the data a section
 //! for each feature that is there.
 
-/// Where the sections are in the header, and the bits.
+/// Offsets of the sections in the header, and of the feature bits.
 const SECTIONS: [usize; 3] = [24, 40, 56];
 const DATA: usize = 40;
 const FEATURES: usize = 72;

@@ -95,7 +95,7 @@ pub(super) enum Needs {
 #[derive(Clone, Debug)]
 pub(super) struct Shared {
     pub(super) items: u64,
-    /// Of one item, instructions.
+    /// Work of one item, instructions.
     pub(super) work: u64,
     pub(super) phase: PhaseId,
     /// Number of blocks in the `tasks` shape.

@@ -27,7 +27,7 @@ pub struct KnobInfo {
     pub name: &'static str,
     /// Its default value.
     pub default: &'static str,
-    /// What it does, with its unit or its words.
+    /// Its effect, with its unit or its words.
     pub meaning: &'static str,
 }
 

@@ -79,7 +79,7 @@ pub enum WorkloadError {
         workload: String,
         /// How many.
         count: u64,
-        /// Of what.
+        /// The things counted.
         what: &'static str,
         /// The bound.
         most: u64,
@@ -89,7 +89,7 @@ pub enum WorkloadError {
     Graph {
         /// Workload.
         workload: String,
-        /// What is wrong.
+        /// The fault of its edges.
         source: BadEdge,
     },
     /// A file that cannot be read.

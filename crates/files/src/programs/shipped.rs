@@ -13,7 +13,7 @@ struct Shipped {
     name: &'static str,
     /// With its ending.
     file: &'static str,
-    /// What its format is called.
+    /// Name of its format.
     format: &'static str,
     summary: &'static str,
     text: &'static str,

@@ -65,7 +65,7 @@ struct Place {
 }
 
 impl Places {
-    /// Of a machine whose CPUs have the speeds that it states.
+    /// The CPUs of a machine, with the speeds that it states.
     pub fn of(machine: &Machine) -> Self {
         Self::with(machine, |capacity| capacity / f64::from(FULL_CAPACITY))
     }

@@ -40,9 +40,9 @@ pub struct Thread {
     pub delay: Nanos,
     pub allowed: Option<Vec<Cpu>>,
     pub moments: Vec<Moment>,
-    /// Where in the order it was first seen.
+    /// The place in the order at which it was first seen.
     pub began: u64,
-    /// Where in the order it was seen to end.
+    /// The place in the order at which it was seen to end.
     pub ended: Option<u64>,
     state: State,
     /// Work done and not yet recorded as a moment; below one unit after each recording.

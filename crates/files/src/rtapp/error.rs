@@ -17,11 +17,11 @@ pub struct RtAppError {
     /// The task, phase and key that it is about, ending in `: `; empty where the text itself is at
     /// fault.
     pub place: Box<str>,
-    /// What is wrong.
+    /// The fault.
     pub problem: Problem,
 }
 
-/// What is wrong.
+/// A fault of an rt-app file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// A byte that is part of no UTF-8 character.
@@ -49,7 +49,7 @@ pub enum Problem {
     /// A key that means nothing here.
     #[error("unknown {what}{near}")]
     Unknown {
-        /// What it would have to be: `key`, `key or event`, `task`.
+        /// The kinds of words that are known here: `key`, `key or event`, `task`.
         what: &'static str,
         /// Known ones that look alike.
         near: Near,
@@ -66,7 +66,7 @@ pub enum Problem {
     TooMany {
         /// How many there are.
         found: u64,
-        /// Of what.
+        /// The things counted.
         what: &'static str,
         /// How many there may be.
         most: u64,

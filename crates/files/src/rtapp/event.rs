@@ -58,7 +58,7 @@ pub struct Task<'t> {
     pub instances: u32,
     /// Timers that each of its threads has of its own.
     pub timers: Names,
-    /// Of those, the ones that some event uses as absolute.
+    /// The timers among these that some event uses as absolute.
     pub absolute_timers: BTreeSet<u32>,
     /// Locks held at this point of the program.
     held: BTreeSet<u32>,

@@ -43,7 +43,7 @@ pub struct Member {
 }
 
 impl Member {
-    /// Where its value is, or its key where it has none.
+    /// Byte offset of its value, or of its key if it has no value.
     pub fn value_at(&self) -> usize {
         self.value.as_ref().map_or(self.at, |node| node.at)
     }

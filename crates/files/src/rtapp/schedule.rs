@@ -207,7 +207,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Of a task whose key is at `at`.
+    /// The parameters of a task whose key is at `at`.
     pub fn of_task(
         given: &Parameters<'_>,
         default: Policy,

@@ -29,7 +29,7 @@ const MAX_AFFINITY_ENTRIES: u64 = 1 << 22;
 struct TaskRead<'t> {
     member: &'t Member,
     instances: u32,
-    /// Of the first instance; others differ in name only.
+    /// The first instance; the others differ in name only.
     thread: ThreadSpec,
     absolute_timers: BTreeSet<u32>,
 }

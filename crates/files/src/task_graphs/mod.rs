@@ -41,7 +41,7 @@ pub enum TaskGraphError {
     Of {
         /// File.
         file: String,
-        /// Where, what was found and expected.
+        /// The place, what was found and what was expected.
         what: String,
     },
 }

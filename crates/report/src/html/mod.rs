@@ -55,7 +55,7 @@ pub struct Described {
     pub name: String,
     /// A sentence.
     pub text: String,
-    /// Where it, or its figures, come from; may be empty.
+    /// Source of it, or of its figures; may be empty.
     pub source: String,
 }
 

@@ -93,7 +93,7 @@ fn check(machine: &Machine, log: &Log) -> Result<(), TraceError> {
     Ok(())
 }
 
-/// What is known of a thread while the trace is written.
+/// State of a thread while the trace is written.
 #[derive(Default)]
 struct Thread {
     name: String,
@@ -103,7 +103,7 @@ struct Thread {
     progress: u64,
     /// Start of its last run.
     last_run: Option<Nanos>,
-    /// Where it runs.
+    /// The core that it runs on.
     on: Option<CoreId>,
     /// Arrows that its next run ends.
     flows: Vec<u64>,

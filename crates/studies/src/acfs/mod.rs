@@ -92,7 +92,7 @@ const MIXES: [&str; 9] = [
     "2STM-2STL",
 ];
 
-/// What is compared, in the order of the study's figures.
+/// The policies compared, in the order of the study's figures.
 const SCHEDULERS: [&str; 7] =
     ["hsp", "prop-sp", "round-robin", "a-dwrr", "eqp", "acfs", "acfs-static"];
 

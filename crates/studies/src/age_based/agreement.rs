@@ -30,7 +30,7 @@ const TOLERANCE: f64 = 0.05;
 struct Tally {
     all: u64,
     agree: u64,
-    /// Of these, those to cores of the fastest kind.
+    /// The assignments among these to cores of the fastest kind.
     fast: u64,
     fast_agree: u64,
 }

@@ -15,7 +15,7 @@ pub(super) struct Way {
     pub name: &'static str,
     /// In which the program is.
     shape: &'static str,
-    /// Of the operating system.
+    /// Policy of the operating system.
     policy: &'static str,
 }
 

@@ -27,7 +27,7 @@ const VARIANTS: [(&str, &str); 4] = [
     ("processes, sockets", "mode=process,channel=socket"),
 ];
 
-/// What it runs on and how it starts, with what that is called.
+/// The machine and the start of the threads, with their description.
 const SCENES: [(&str, &str, Start); 3] = [
     ("on eight cores", "4big+4little", Start::Forked),
     ("on one core", "1little", Start::Forked),

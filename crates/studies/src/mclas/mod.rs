@@ -38,5 +38,5 @@ pub const STUDY: Study = Study {
 /// The board, with the study's clocks.
 const MACHINE: &str = "odroid-xu3-mclas";
 
-/// What is compared, by the study's names, and the policies here.
+/// The schedulers compared, by the study's names and the policies here.
 const SCHEDULERS: [(&str, &str); 3] = [("cfs", "cfs-unaware"), ("bfs", "bfs"), ("mclas", "mclas")];

@@ -23,7 +23,7 @@ const PACKAGE: &str = "qemu-system-x86";
 const KERNEL_ARGUMENTS: &str =
     "console=ttyS0 quiet panic=-1 rdinit=/init tsc=reliable no_timer_check nokaslr mitigations=off";
 
-/// What is emulated.
+/// The emulated machine.
 pub struct Settings<'a> {
     /// The kernel.
     pub kernel: &'a Kernel,

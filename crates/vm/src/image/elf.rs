@@ -74,7 +74,7 @@ fn expand(folder: &str, origin: &Path) -> PathBuf {
     PathBuf::from(folder.replace("${ORIGIN}", &origin).replace("$ORIGIN", &origin))
 }
 
-/// Where libraries are on this host.
+/// The folders of libraries on this host.
 pub struct Libraries {
     folders: Vec<PathBuf>,
 }

@@ -13,9 +13,9 @@ use super::elf::{self, Libraries};
 use super::tree::Tree;
 use crate::error::VmError;
 
-/// Where the guest's shell looks first.
+/// The folder that the guest's shell searches first.
 const PROGRAMS: &str = "/usr/local/bin";
-/// Where Debian's dynamic linker looks without being told.
+/// The folder that Debian's dynamic linker searches by default.
 const LIBRARIES: &str = "/usr/lib/x86_64-linux-gnu";
 /// The longest chain of interpreters that a kernel follows (`bprm` recursion in fs/exec.c).
 const MAX_DEPTH: usize = 5;

@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::error::VmError;
 
-/// What is at a place.
+/// A node at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Node {
     /// A folder.
@@ -21,19 +21,19 @@ pub enum Node {
     Copy {
         /// Permissions.
         mode: u32,
-        /// Where it is on the host.
+        /// Its path on the host.
         of: PathBuf,
     },
     /// A file that is made.
     Text {
         /// Permissions.
         mode: u32,
-        /// What is in it.
+        /// Its content.
         bytes: Vec<u8>,
     },
     /// A symbolic link.
     Link {
-        /// Where it leads.
+        /// Its target.
         target: OsString,
     },
     /// A character device.
@@ -69,7 +69,7 @@ impl Tree {
         self.nodes.values().map(size).sum()
     }
 
-    /// What is at a place.
+    /// The node at a path.
     pub fn at(&self, guest: &Path) -> Option<&Node> {
         self.nodes.get(guest)
     }

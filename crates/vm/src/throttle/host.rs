@@ -21,7 +21,7 @@ pub struct Host {
 
 /// A hierarchy that is mounted.
 struct Mount {
-    /// Where.
+    /// Its folder.
     at: PathBuf,
     /// The cgroup that is visible there; not `/` in containers.
     root: PathBuf,

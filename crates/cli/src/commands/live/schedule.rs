@@ -206,7 +206,7 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is scheduled, for people.
+/// Description of what is scheduled, for people.
 fn scope_of(args: &ScheduleArgs) -> String {
     match (&args.pid[..], &args.cgroup) {
         ([], None) => "the whole machine".to_owned(),

@@ -4,7 +4,7 @@
 /// Counts of a whole run, as the age-based study has them (SC 2009).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Row {
-    /// Of all threads.
+    /// Instructions of all threads.
     pub(super) instructions: u64,
     /// Lock acquisitions of all threads.
     pub(super) locks: u64,

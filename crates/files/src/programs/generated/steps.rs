@@ -73,7 +73,8 @@ impl Share {
             steps.extend(barrier.map(Step::Barrier));
             steps
         };
-        // Where there is a last round, it is one of those with fewer locks: there is always one.
+        // The last round, if there is one, is a round with fewer locks, of which there is always
+        // one.
         let fewer = rounds - more - u64::from(self.last.is_some());
         steps.extend(alternate(
             more,

@@ -56,12 +56,12 @@ impl<'a> Tokens<'a> {
         Self { text: text.strip_prefix('\u{feff}').unwrap_or(text), at: 0, peeked: None }
     }
 
-    /// Where a byte is.
+    /// The place of a byte.
     pub fn place(&self, at: usize) -> Place {
         Place::of(self.text, at)
     }
 
-    /// Where the next token is, or the blanks before it.
+    /// Offset of the next token, or of the blanks before it.
     pub fn at(&self) -> usize {
         self.peeked.as_ref().map_or(self.at, |(_, at)| *at)
     }

@@ -45,9 +45,9 @@ pub struct Run {
     pub joules: Option<f64>,
 }
 
-/// What is run on one core of each kind.
+/// The version that runs on one core of each kind.
 pub const SERIAL: &str = "serial";
-/// What is run on all cores, and predicted.
+/// The versions that run on all cores, and are predicted.
 pub const VERSIONS: [&str; 4] = ["pinned", "loop-static", "loop-dynamic", "tasks"];
 
 const SETTING: &str = "Nine programs, rewritten compactly (crates/apps/), run on this machine: \
@@ -116,7 +116,7 @@ struct Measured {
 }
 
 impl Measured {
-    /// Of the fastest kind over the slowest.
+    /// Speed ratio of the fastest kind over the slowest.
     fn ratio(&self) -> f64 {
         self.ratios.first().copied().unwrap_or(1.0)
     }
@@ -153,7 +153,7 @@ fn measured(machine: &Machine, timed: &[Timed]) -> Vec<Measured> {
 }
 
 impl Timed {
-    /// Of the runs, s.
+    /// Median time of the runs, s.
     fn median(&self) -> f64 {
         median(self.seconds())
     }
