@@ -443,7 +443,7 @@ fn in_one_of_three(part: &str, script: &str, why: &str, holds: impl Fn(&str) -> 
 #[test]
 #[ignore = "boots a virtual machine: make vm-test"]
 fn who_sleeps_much_is_taken_up_by_either_kind_under_acfs() {
-    // With `guests=none` 2 of a hundred cross over. With `at-once` fewer guests need to make room
+    // With `guests=none` 2 of a hundred cross over. With `at-once` fewer threads need to be guests
     // (docs/decisions/0060-bounds-of-lab-tests.md).
     let Some((percent, errors)) = session("guests") else { return };
     assert!(percent.parse::<u32>().unwrap() >= 10, "{percent} {errors}");
