@@ -212,8 +212,8 @@ impl Plan {
         });
     }
 
-    /// Carries out one run, and beside it those runs alone that its measures need and that are not yet
-    /// done.
+    /// Carries out one run, and beside it those runs alone that its measures need and that are not
+    /// yet done.
     pub fn carry_out<L: Listener + Send>(
         &self,
         set: &Set,
