@@ -1,8 +1,7 @@
 #!/bin/sh
-# The tests of the runtime under ThreadSanitizer. Takes a nightly toolchain with the standard
-# library's sources, for that library has to be built with it, too: where there is rustup it fetches
-# them. What is missing is named, and the target fails: whoever asks for it is not to take it for
-# passed.
+# Runs the tests of the runtime under ThreadSanitizer. It needs a nightly toolchain with the
+# standard library's sources, since that library must be built with the sanitizer, too; rustup
+# fetches them if it is installed. If something is missing, the target names it and fails: it must not seem passed.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -1,4 +1,5 @@
-//! The name by which programs ask for the shared library: with the number of its binary interface.
+//! Sets the name by which programs ask for the shared library, which contains the number of its
+//! binary interface.
 
 fn main() {
     println!("cargo::rerun-if-changed=src/version.rs");

@@ -1,12 +1,12 @@
-//! Blocks of text that stand as they are printed: fenced, or indented by four spaces.
+//! Blocks of preformatted text: fenced, or indented by four spaces.
 
 use std::ops::Range;
 
 const FENCE: &str = "```";
 const INDENT: &str = "    ";
 
-/// The block that follows this place with nothing but empty lines between, without its fence or
-/// indent, and its range.
+/// The block after this place, with only empty lines between: its text without fence or indent, and
+/// its range.
 pub fn after(page: &str, place: usize) -> Option<(String, Range<usize>)> {
     let begin = place + page[place..].find(|letter: char| letter != '\n')?;
     let begin = page[..begin].rfind('\n').map_or(0, |newline| newline + 1);
@@ -31,7 +31,7 @@ pub fn after(page: &str, place: usize) -> Option<(String, Range<usize>)> {
     (length > 0).then(|| (lines.join("\n"), begin..begin + text.len()))
 }
 
-/// This text as a block of the kind that follows this place.
+/// This text as a block of the same kind as the one after this place.
 pub fn like(page: &str, place: usize, text: &str) -> String {
     let rest = page[place..].trim_start_matches('\n');
     if rest.starts_with(FENCE) {

@@ -1,6 +1,6 @@
-//! Every figure that a page can have from a command is what the command prints: `make docs-check`.
+//! Figures in pages are what a command prints: `make docs-check`.
 //!
-//! A page marks a block of text, fenced or indented, with what makes it:
+//! A page marks a block of text, fenced or indented, with the command that makes it:
 //!
 //! ```text
 //! <!-- made by: evenkeel compare -m quickia -w gamess -p linux,acfs
@@ -10,7 +10,7 @@
 //!
 //! `from` and `to` name the lines, by how they begin, at which an excerpt begins and before which
 //! it ends; without them the block is all of the output. The command, which may go on over several
-//! lines, is one of ours or `make demo`, and the page has to name it where a reader sees it.
+//! lines, is one of Evenkeel's or `make demo`, and the page must show it to readers, too.
 //! `--update` writes blocks anew.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -35,8 +35,7 @@ fn main() -> ExitCode {
         let text = std::fs::read_to_string(&page).unwrap();
         let found = marks(&text).unwrap_or_else(|error| panic!("{name}:{error}"));
         let mut rewritten = text.clone();
-        // From the last to the first, so that places before a block that is replaced stay where
-        // they are.
+        // From the last to the first, so that positions before a replaced block stay valid.
         for mark in found.iter().rev() {
             blocks += 1;
             let output =
@@ -133,7 +132,7 @@ fn difference(there: &str, wanted: &str) -> String {
 }
 
 impl Mark {
-    /// The part of an output that the block is to have, without trailing space.
+    /// The part of an output that the block must have, without trailing space.
     fn excerpt(&self, output: &str) -> Result<String, String> {
         let lines: Vec<&str> = output.lines().map(str::trim_end).collect();
         let place = |what: &str, from: usize| {

@@ -1,9 +1,9 @@
-//! The comments that say what makes a block.
+//! The comments that name the command of a block.
 
-/// A comment that says what makes the block after it.
+/// A comment that names the command of the block after it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// The command, its words apart by one space each.
+    /// The command, its words separated by one space each.
     pub command: String,
     /// How the first line of the excerpt begins.
     pub from: Option<String>,
@@ -11,7 +11,7 @@ pub struct Mark {
     pub to: Option<String>,
     /// Line of the page, from 1.
     pub line: usize,
-    /// Where the comment ends in the page.
+    /// Offset of the comment's end in the page.
     pub end: usize,
 }
 
@@ -21,7 +21,7 @@ const CLOSE: &str = "-->";
 /// All marks of a page, in order.
 ///
 /// # Errors
-/// One that does not end, with its line.
+/// A comment does not end; its line.
 pub fn marks(page: &str) -> Result<Vec<Mark>, String> {
     let mut marks = Vec::new();
     let mut at = 0;
@@ -47,7 +47,7 @@ pub fn marks(page: &str) -> Result<Vec<Mark>, String> {
     Ok(marks)
 }
 
-/// Whether a page has the command outside its comments, however its words are broken into lines.
+/// True if a page shows the command outside its comments, however its words are broken into lines.
 pub fn is_named(page: &str, command: &str) -> bool {
     let mut seen = String::new();
     let mut rest = page;

@@ -1,4 +1,4 @@
-//! `advise`: what it ranks, what it leaves out, and what it says.
+//! `advise`: what it ranks, leaves out, and prints.
 
 use serde_json::Value;
 
@@ -70,7 +70,7 @@ fn policies_are_given_as_compare_has_them_too() {
 
 #[test]
 fn all_policies_are_tried_and_those_that_do_not_apply_are_left_out_with_a_reason() {
-    // No power model.
+    // A machine without a power model.
     let args =
         ["advise", "-m", "quickia", "-w", "spin:threads=3,seconds=0.05", "--cores", "2big+1small"];
     let advice = evenkeel(&[&args[..], &["--json"]].concat()).done().json();
@@ -93,7 +93,7 @@ fn on_a_task_graph_policies_for_graphs_compete_and_its_critical_path_is_said() {
 
 #[test]
 fn a_run_that_fails_is_listed_and_the_command_fails_only_where_all_do() {
-    // It waits for a resume that never comes: under every policy.
+    // The thread waits for a resume that never comes, under every policy.
     let workload = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(
         workload.path(),

@@ -1,9 +1,8 @@
-//! Whatever is wrong with the input: exit code 2, nothing on stdout, and one line that says what
-//! would do.
+//! Any wrong input gives exit code 2, nothing on stdout, and one line that says what is expected.
 
 use crate::{MACHINE, WORKLOAD, evenkeel};
 
-/// The command fails so, and its line says this.
+/// Asserts that the command is refused, with these words in its line.
 #[track_caller]
 fn refuses(args: &[&str], says: &str) {
     let ended = evenkeel(args);
@@ -14,7 +13,7 @@ fn refuses(args: &[&str], says: &str) {
     assert!(ended.stderr.contains(says), "{args:?}: '{says}' is not in: {}", ended.stderr);
 }
 
-/// `simulate` of a sound run with one thing changed.
+/// Asserts that `simulate` of a valid run with these changes is refused.
 #[track_caller]
 fn simulate_refuses(more: &[&str], says: &str) {
     let mut args = vec!["simulate", "-m", MACHINE, "-w", WORKLOAD, "-p", "pinned"];

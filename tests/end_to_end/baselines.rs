@@ -1,10 +1,10 @@
-//! The baselines by their names: what a stranger who knows the kernel expects of them.
+//! The baselines by their names: what an expert on the kernel expects of them.
 
 use serde_json::Value;
 
 use crate::evenkeel;
 
-/// Two threads that do nothing but work, a second each on a big core.
+/// Two threads that only work, a second each on a big core.
 const TWO_BUSY_THREADS: &str = r#"{"tasks":{"hog":{"instance":2,"loop":500,"run":2000}}}"#;
 
 fn two_busy_threads(policy: &str) -> Value {

@@ -1,4 +1,4 @@
-//! Every command does what it is for.
+//! Every command works.
 
 use serde_json::Value;
 
@@ -20,7 +20,8 @@ fn every_listed_thing_can_be_shown_by_its_name() {
         }
         for name in names(&json) {
             assert!(text.contains(&name), "{name} is in the table of {list}");
-            // Full of threads some workloads are large: one worker is enough to be described.
+            // With full parallelism some workloads are large; one worker is enough to describe
+            // them.
             assert!(evenkeel(&["show", what, &name]).done().stdout.contains(&name));
             assert!(evenkeel(&["show", what, &name, "--json"]).done().json().is_object());
         }
@@ -274,7 +275,7 @@ fn a_knob_reaches_the_policies_that_have_it() {
 
 #[test]
 fn a_run_that_fails_is_a_record_and_the_others_go_on() {
-    // It waits for a resume that never comes.
+    // The thread waits for a resume that never comes.
     let workload = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(
         workload.path(),

@@ -1,4 +1,4 @@
-//! `evenkeel detect`, in trees that stand for `/sys`, and `here` as a machine.
+//! `evenkeel detect`, in trees that stand in for `/sys`, and `here` as a machine.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::{Ended, SIZE, WORKLOAD, command};
 #[path = "../../crates/machine/tests/discover/tree.rs"]
 mod tree;
 
-/// With a tree for `/sys`, and with these CPUs if any.
+/// Runs with a tree in place of `/sys`, and with these CPUs, if any.
 fn in_tree(name: &str, cpus: Option<&str>, args: &[&str]) -> Ended {
     let root = tree::tree(name);
     let mut command = command(args);
@@ -20,12 +20,12 @@ fn in_tree(name: &str, cpus: Option<&str>, args: &[&str]) -> Ended {
 
 #[test]
 fn a_hybrid_machine_is_told_in_a_table_with_what_is_missing() {
-    let told = in_tree("alder-lake", None, &["detect"]).done().stdout;
+    let found = in_tree("alder-lake", None, &["detect"]).done().stdout;
     let kept = std::fs::read_to_string(
         std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("../../tests/golden/detect-alder-lake.txt"),
     );
-    assert_eq!(told, kept.unwrap());
+    assert_eq!(found, kept.unwrap());
 }
 
 #[test]
@@ -33,11 +33,11 @@ fn the_machine_file_that_detect_writes_is_shown_and_simulated() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("found.toml");
     let file = file.to_str().unwrap();
-    let told = in_tree("pixel6", None, &["detect", "-o", file]).done();
+    let found = in_tree("pixel6", None, &["detect", "-o", file]).done();
     assert!(
-        told.stdout.contains("prime") && told.stdout.contains("-m takes it"),
+        found.stdout.contains("prime") && found.stdout.contains("-m takes it"),
         "{}",
-        told.stdout
+        found.stdout
     );
     let shown = in_tree("bare", None, &["show", "machine", file, "--json"]).done().json();
     assert_eq!(shown["cores"], "2prime+2big+4little");
@@ -47,7 +47,7 @@ fn the_machine_file_that_detect_writes_is_shown_and_simulated() {
         &["simulate", "-m", file, "-w", WORKLOAD, "--size", SIZE, "-p", "gts", "--json"],
     );
     super::assert_valid(&record.done().json());
-    // What is printed is what is written.
+    // The printed file equals the written one.
     let printed = in_tree("pixel6", None, &["detect", "--toml"]).done().stdout;
     assert_eq!(printed, std::fs::read_to_string(file).unwrap());
 }
@@ -78,26 +78,26 @@ fn here_is_this_machine_wherever_one_is_named() {
 
 #[test]
 fn one_json_object_has_machine_and_report() {
-    let told = in_tree("lunar-lake", Some("4-7"), &["detect", "--json"]).done().json();
-    assert_eq!(told["machine"]["cores"], "4LP-E");
-    assert_eq!(told["machine"]["clusters"][0]["cpus"], serde_json::json!([4, 5, 6, 7]));
-    assert_eq!(told["report"]["kinds"][0]["capacity_source"], "cpu_capacity");
-    assert_eq!(told["report"]["cpus"]["not_allowed"], "0-3");
-    assert_eq!(told["calibration"], Value::Null);
+    let found = in_tree("lunar-lake", Some("4-7"), &["detect", "--json"]).done().json();
+    assert_eq!(found["machine"]["cores"], "4LP-E");
+    assert_eq!(found["machine"]["clusters"][0]["cpus"], serde_json::json!([4, 5, 6, 7]));
+    assert_eq!(found["report"]["kinds"][0]["capacity_source"], "cpu_capacity");
+    assert_eq!(found["report"]["cpus"]["not_allowed"], "0-3");
+    assert_eq!(found["calibration"], Value::Null);
 }
 
 #[test]
 fn each_source_says_which_cores_it_tells_apart() {
-    let told = in_tree("kirin-980", None, &["detect"]).done().stdout;
+    let found = in_tree("kirin-980", None, &["detect"]).done().stdout;
     let lines =
-        |words: &[&str]| told.lines().any(|line| words.iter().all(|word| line.contains(word)));
+        |words: &[&str]| found.lines().any(|line| words.iter().all(|word| line.contains(word)));
     assert!(
         lines(&[
             "MIDR: Cortex-A55 on 0-3",
             "Cortex-A76 (HiSilicon) on 4-7",
             "tells some kinds apart"
         ]),
-        "{told}"
+        "{found}"
     );
     let scatter = in_tree("boost-scatter", None, &["detect", "--json"]).done().json();
     assert_eq!(scatter["machine"]["cores"], "16core");
@@ -153,10 +153,10 @@ fn what_makes_no_machine_is_one_line() {
 #[test]
 fn this_very_machine_is_found() {
     let mut command = command(&["detect", "--json"]);
-    let told = Ended::of(
+    let found = Ended::of(
         command.env_remove("EVENKEEL_SYSFS").env_remove("EVENKEEL_CPUS").output().unwrap(),
     )
     .done()
     .json();
-    assert!(!told["machine"]["kinds"].as_array().unwrap().is_empty());
+    assert!(!found["machine"]["kinds"].as_array().unwrap().is_empty());
 }

@@ -1,4 +1,4 @@
-//! Files: whole or not there.
+//! Files are complete or absent.
 
 use std::process::Stdio;
 
@@ -23,7 +23,7 @@ fn output_files_appear_whole_and_alone() {
 fn a_run_that_fails_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let workload = folder.path().join("stuck.json");
-    // It waits for a resume that never comes.
+    // The thread waits for a resume that never comes.
     std::fs::write(&workload, r#"{ "tasks": { "stuck": { "loop": 1, "suspend": "stuck" } } }"#)
         .unwrap();
     let trace = folder.path().join("run.pftrace");
@@ -52,7 +52,7 @@ fn an_interrupt_leaves_no_temporary() {
     }
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("run.pftrace");
-    // Long enough to be still there when it is interrupted, and soon begun.
+    // Long enough to be interrupted, and quick to begin.
     let args = [
         "simulate",
         "-m",

@@ -1,5 +1,4 @@
-//! What every tool of a command line is expected to do: exit codes, durations, names, files, stdin
-//! and stdout.
+//! Conventions of command-line tools: exit codes, durations, names, files, stdin and stdout.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -21,7 +20,7 @@ fn with_stdin(args: &[&str], stdin: &[u8]) -> Ended {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // One that refuses its arguments reads nothing.
+    // A command that refuses its arguments reads nothing.
     let _ = child.stdin.take().unwrap().write_all(stdin);
     Ended::of(child.wait_with_output().unwrap())
 }
@@ -76,7 +75,7 @@ fn a_signal_that_ends_a_command_is_its_exit_code() {
             println!("skipped: SIG{name} is ignored here");
             continue;
         }
-        // Long enough to be still there when it is interrupted, and soon begun.
+        // Long enough to be interrupted, and quick to begin.
         let args =
             ["simulate", "-m", MACHINE, "-w", "gamess", "-p", "linux", "--size", "1000", "--trace"];
         let mut run = command(&args);
@@ -122,7 +121,7 @@ fn what_may_not_be_read_is_not_said_to_be_missing() {
     if !uid.contains("Uid:\t0\t0") || !Path::new("/usr/bin/setpriv").exists() {
         return println!("skipped: needs root to become somebody else, and setpriv");
     }
-    // A copy that anybody may execute, wherever the build is.
+    // A copy that any user may execute, wherever the build is.
     let folder = tempfile::tempdir_in("/tmp").unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let binary = folder.path().join("evenkeel");
@@ -174,7 +173,7 @@ fn a_reader_that_leaves_ends_it_as_sigpipe_would() {
         &["completions", "zsh"],
         &["compare", "--help"],
     ] {
-        // Gone before it begins: a short text would fit the pipe.
+        // The reader is gone before the command begins: a short text would fit the pipe.
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let ended = Ended::of(command(args).stdout(writer).output().unwrap());

@@ -1,5 +1,5 @@
-//! `evenkeel lab`: refusals, and that nothing is left of it. How slow CPUs become is measured in
-//! `make bench`: here every call has `--force`, since a machine that runs tests is busy.
+//! `evenkeel lab`: refusals, and that it leaves nothing behind. `make bench` measures how slow CPUs
+//! become; here every call has `--force`, since a machine that runs tests is busy.
 
 use evenkeel_files::machines;
 use std::fs;
@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 
 use crate::{Ended, eventually};
 
-/// One lab at a time: two on one CPU would take it from each other.
+/// Serialises labs: two on one CPU would take it from each other.
 static LAB: Mutex<()> = Mutex::new(());
 
-/// The first CPU that this process may use, for as long as the guard lives; `None`, and a line that
-/// says so, where no CPU can be slowed.
+/// The first CPU that this process may use, with a guard; `None`, and a line that says so, if no
+/// CPU can be slowed.
 fn slowable_cpu() -> Option<(String, MutexGuard<'static, ()>)> {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let field = |name: &str| {
@@ -40,18 +40,17 @@ fn slowable_cpu() -> Option<(String, MutexGuard<'static, ()>)> {
     Some((cpu, alone))
 }
 
-/// What the lab says where the control group has no real-time budget.
+/// The lab's message if the control group has no real-time budget.
 static WITHOUT_BUDGET: OnceLock<Option<String>> = OnceLock::new();
 
-/// Microseconds of each second, or of another period, that real-time threads may have: 0 none, less
-/// than 0 all of them.
+/// Microseconds of each period that real-time threads may have: 0 for none, below 0 for all.
 fn limit_us() -> i64 {
     fs::read_to_string("/proc/sys/kernel/sched_rt_runtime_us").unwrap().trim().parse().unwrap()
 }
 
-/// That line, if the file that it names bears it out.
+/// That message, if the file that it names confirms it.
 fn without_budget(cpu: &str) -> Option<String> {
-    // What is beyond a limit is refused at once, and first of all if there is no budget.
+    // A ratio beyond the limit is refused at once, and a missing budget even before that.
     let ratio = if limit_us() < 0 { 2 } else { 1000 };
     let slow = format!("{cpu}={ratio}");
     let ended =
@@ -62,7 +61,7 @@ fn without_budget(cpu: &str) -> Option<String> {
     is_so.then(|| ended.stderr.trim_end().to_owned())
 }
 
-/// Calibrations are kept apart from those of the machine's user.
+/// A command that keeps its calibrations apart from those of the user.
 fn command(args: &[&str]) -> std::process::Command {
     static KEPT: LazyLock<tempfile::TempDir> = LazyLock::new(|| tempfile::tempdir().unwrap());
     let mut lab = crate::command(args);
@@ -80,8 +79,8 @@ fn start_in(folder: &Path, args: &[&str]) -> Child {
     in_folder(folder, args).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// Threads on this machine that belong to a lab started in `folder`: any process whose environment
-/// has it.
+/// Counts the threads of a lab that was started in `folder`: of all processes that have the folder
+/// in their environment.
 fn threads_of(folder: &Path) -> usize {
     let mine = format!("TMPDIR={}", folder.display());
     let processes = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
@@ -209,7 +208,7 @@ fn an_interrupt_ends_the_calibration_at_once() {
     let Some((cpu, _alone)) = slowable_cpu() else { return };
     let folder = tempfile::tempdir().unwrap();
     for (name, code) in [("INT", 130), ("TERM", 143)] {
-        // Of its own, so that nothing is kept that would do.
+        // A period of its own, so that no kept calibration matches.
         let args = [
             "lab",
             "--slow",
@@ -245,7 +244,7 @@ fn a_calibration_is_kept_for_the_same_request() {
     };
     let first = lab("2", &[]);
     if first.code != 0 {
-        // A busy machine: what is out of bounds is not kept, and is measured anew.
+        // On a busy machine a calibration out of bounds is not kept, and is repeated.
         assert!(first.stderr.contains("is not held within"), "{}", first.stderr);
         assert!(lab("2", &["--force"]).stderr.contains("note: calibrating"));
         return println!("skipped: {}", first.stderr.trim_end());
@@ -295,7 +294,7 @@ fn a_killed_lab_takes_its_threads_and_its_command_along_and_the_next_clears_up()
     let mut lab =
         start_in(folder.path(), &["lab", "--slow", &slow, "--force", "--", "sh", "-c", script]);
     BufReader::new(lab.stdout.as_mut().unwrap()).read_line(&mut String::new()).unwrap();
-    // A process that is about to become another program has no environment for a moment.
+    // A process that is about to execute another program has no environment for a moment.
     eventually("the lab, its thief, its command", || threads_of(folder.path()) >= 3);
     lab.kill().unwrap();
     assert_eq!(lab.wait().unwrap().signal(), Some(9));
@@ -350,7 +349,7 @@ fn what_was_measured_is_an_array_of_one_object_a_cpu() {
 
 #[test]
 fn without_the_capability_the_lab_names_it() {
-    // As somebody who has none: setpriv is util-linux.
+    // Runs as a user without the capability: setpriv is part of util-linux.
     if slowable_cpu().is_none() || !Path::new("/usr/bin/setpriv").exists() {
         println!("skipped: needs CAP_SYS_NICE to give it up, and setpriv");
         return;

@@ -1,5 +1,5 @@
-//! `evenkeel run` and `schedule` on real programs: what passes through, what is refused, and that
-//! nothing is left of them.
+//! `evenkeel run` and `schedule` on real programs: what they pass through, what they refuse, and
+//! that they leave nothing behind.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -23,7 +23,7 @@ fn example(name: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// The command with a folder of its own for masks, and no lab round it.
+/// The command with its own folder for masks, and outside any lab.
 fn live(folder: &Path, args: &[&str]) -> Command {
     let mut live = command(args);
     live.env("EVENKEEL_RUNTIME_DIR", folder.join("evenkeel"))
@@ -39,7 +39,7 @@ fn run(args: &[&str]) -> Ended {
     ended
 }
 
-/// Files of masks.
+/// The files with masks.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let Ok(files) = fs::read_dir(folder.join("evenkeel")) else { return Vec::new() };
     let paths = files.flatten().map(|file| file.path());
@@ -92,8 +92,8 @@ fn what_is_typed_and_piped_reaches_the_program() {
     assert_eq!(child.wait_with_output().unwrap().stdout, b"through\n");
 }
 
-/// Times that a program is run at most until the kernel had room for all records of it: whether it
-/// has is chance on a busy machine, and who is lost by a fault of ours is lost every time.
+/// The most runs of a program until the kernel had room for all its records, which is chance on a
+/// busy machine. A thread that is lost by a bug of ours is lost in every run.
 const ATTEMPTS: u32 = 3;
 
 #[test]
@@ -115,8 +115,7 @@ fn every_thread_of_a_swarm_is_counted_and_what_it_forks_too() {
         }
         let apps = record["apps"].as_array().unwrap();
         let seen: u64 = apps.iter().map(|app| app["threads"].as_u64().unwrap()).sum();
-        // Standard libraries start a thread of their own for every process that waits for another,
-        // or none.
+        // Some standard libraries start a thread for every process that waits for another.
         assert!(seen >= threads, "{words:?}: {seen}");
         assert_eq!(apps.len(), processes, "{words:?}");
     }
@@ -162,7 +161,7 @@ fn a_program_that_dies_of_a_signal_is_told_as_shells_do() {
     assert_eq!(ended.code, 137);
 }
 
-/// A program that works until the test is over, however that ends.
+/// A program that works until the test is over, even if that fails.
 struct Forever(Child);
 
 impl Forever {
@@ -190,7 +189,7 @@ impl Drop for Forever {
     }
 }
 
-/// A program that works, under a `run` or `schedule` that is killed when it has bound it.
+/// A program that works, under a `run` or `schedule` that is killed once it has bound the program.
 fn killed(folder: &Path) -> Forever {
     let program = Forever::start();
     let pid = program.id().to_string();
@@ -259,8 +258,8 @@ fn an_interrupted_schedule_gives_cpus_back_and_a_second_one_is_refused_meanwhile
     assert_eq!(cpus_of(program.id()), Some(own_cpus()));
 }
 
-/// A machine file that says that the first CPU of ours is fast and the second a third as fast; they
-/// are alike.
+/// A machine file for equal CPUs that describes the first as fast and the second as a third as
+/// fast.
 fn fast_and_slow(folder: &Path) -> Option<String> {
     let cpus = evenkeel_machine::parse_cpus(&own_cpus()).unwrap();
     let [fast, slow] = cpus.get(..2)? else { return None };
@@ -289,7 +288,7 @@ fn a_thread_that_sleeps_when_schedule_attaches_leaves_the_fast_core_to_the_one_t
     };
     for source in ["perf", "connector", "poll"] {
         for policy in ["acfs", "hsp", "age", "gts"] {
-            // Its first thread sleeps until the other has worked.
+            // The first thread sleeps until the other has worked.
             let mut program = Command::new(example("worker"))
                 .args(["spin", "1", "60000"])
                 .stdout(Stdio::null())
@@ -336,7 +335,7 @@ fn a_thread_that_sleeps_when_schedule_attaches_leaves_the_fast_core_to_the_one_t
                         "{policy}, {source}: it sleeps: {thread}"
                     );
                 } else {
-                    // Until it is placed it is where the kernel has it.
+                    // Until a thread is placed, it runs where the kernel puts it.
                     assert!(fast > 0.8 * (fast + slow), "{policy}, {source}: it works: {thread}");
                 }
             }
@@ -359,7 +358,7 @@ fn who_may_not_place_the_threads_of_others_is_told_so() {
     if !is_root || Command::new("setpriv").arg("--version").output().is_err() {
         return println!("skipped: needs root and setpriv");
     }
-    // One that others may execute, wherever this is built.
+    // A binary that other users may execute, wherever this is built.
     let binary = folder.path().join("evenkeel");
     copy_of_evenkeel(&binary);
     Command::new("chmod").args(["-R", "a+rx"]).arg(folder.path()).status().unwrap();
@@ -383,8 +382,8 @@ fn what_a_program_leaves_running_gets_its_cpus_back_whatever_the_source() {
     if !own.contains(['-', ',']) {
         return println!("skipped: needs two CPUs");
     }
-    // The shell waits until it is bound, so that what it leaves running inherits that, and then
-    // until that has been seen.
+    // The shell waits until it is bound, so that the program that it leaves behind inherits the
+    // mask, and then until that program has been seen.
     let script = format!(
         "while grep -q '^Cpus_allowed_list:.{own}$' /proc/$$/status; do sleep 0.01; done; sleep \
          600 >/dev/null 2>&1 & \
@@ -409,7 +408,7 @@ fn what_a_program_leaves_running_gets_its_cpus_back_whatever_the_source() {
 #[test]
 fn processes_whose_parents_have_ended_leave_no_zombies() {
     let folder = tempfile::tempdir().unwrap();
-    // A process whose parent has ended is in /proc until somebody has asked how it ended.
+    // A process whose parent has ended stays in /proc until another process has waited for it.
     let script = "for i in 1 2 3 4 5; do sh -c 'sleep 0.05 >/dev/null & echo $!'; done | while \
                   read orphan; do \
                   tries=0; while [ -e /proc/$orphan ] && [ $tries -lt 100 ]; do sleep 0.1; \
@@ -440,8 +439,7 @@ fn a_schedule_whose_reader_has_gone_gives_cpus_back() {
     assert!(files(folder.path()).is_empty());
 }
 
-/// A `schedule` that has begun with a process, and what more it says: it may not lose whom it says
-/// it to.
+/// A `schedule` that has begun with a process, and its further output: the reader must stay open.
 fn scheduling(folder: &Path, pid: &str) -> (Child, impl Sized) {
     let mut schedule = live(folder, &["schedule", "-p", "acfs", "--pid", pid])
         .stdout(Stdio::null())
@@ -476,7 +474,7 @@ fn a_schedule_is_monitored_from_outside_until_it_ends() {
     assert_eq!((nobody.code, nobody.stderr.lines().count()), (1, 1), "{}", nobody.stderr);
     assert!(nobody.stderr.contains("no `evenkeel schedule` runs"), "{}", nobody.stderr);
 
-    // What one has left that was killed is in nobody's way.
+    // The socket of a killed scheduler does not disturb a new one.
     let socket = folder.path().join("evenkeel/schedule.sock");
     fs::create_dir_all(socket.parent().unwrap()).unwrap();
     drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
@@ -588,7 +586,7 @@ fn threads_that_switch_all_the_time_are_asked_how_long_they_ran_in_place_of_bein
         .values()
         .map(|time| time.as_f64().unwrap())
         .sum();
-    // What they had is known all the same.
+    // Their CPU time is known all the same.
     let used: f64 = fs::read_to_string(cpu_time.path()).unwrap().parse().unwrap();
     assert!(
         (0.8 * used..1.3 * used + 0.1).contains(&had),

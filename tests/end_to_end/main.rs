@@ -1,4 +1,4 @@
-//! The binary from the outside: what it prints, what it writes, how it ends.
+//! The binary from the outside: its output, its files, its exit codes.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod advise;
@@ -32,10 +32,10 @@ const WORKLOAD: &str = "swaptions";
 /// Small enough for a test that is built without much optimisation.
 const SIZE: &str = "0.05";
 
-/// Longest that a test waits for something that is to happen at once.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The longest that a test waits for something that should happen at once.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What a command came to.
+/// How a command ended.
 struct Ended {
     code: i32,
     stdout: String,
@@ -51,7 +51,7 @@ impl Ended {
         }
     }
 
-    /// It did what it was asked.
+    /// Asserts success.
     #[track_caller]
     fn done(self) -> Self {
         assert_eq!(self.code, 0, "{}", self.stderr);
@@ -75,14 +75,14 @@ fn evenkeel(args: &[&str]) -> Ended {
     Ended::of(command(args).output().unwrap())
 }
 
-/// `simulate` or `compare` of the small run, with more.
+/// `simulate` or `compare` of the small run, with more arguments.
 fn small<'a>(verb: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let mut args = vec![verb, "-m", MACHINE, "-w", WORKLOAD, "--size", SIZE];
     args.extend(more);
     args
 }
 
-/// Whether this process, and so what it begins, ignores a signal: SIGHUP under nohup, SIGINT in the
+/// True if this process, and so its children, ignores a signal: SIGHUP under nohup, SIGINT in the
 /// background of a shell.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
@@ -90,8 +90,8 @@ fn is_ignored(signal: i32) -> bool {
     u64::from_str_radix(ignored, 16).unwrap() >> (signal - 1) & 1 == 1
 }
 
-/// A copy of the binary. Made by another process: what this one forks meanwhile would keep the file
-/// open for writing, and it could not be executed.
+/// Makes a copy of the binary, in another process. Otherwise children that this process forks
+/// meanwhile would keep the file open for writing, and it could not be executed.
 fn copy_of_evenkeel(to: &Path) {
     assert!(
         Command::new("cp").arg(env!("CARGO_BIN_EXE_evenkeel")).arg(to).status().unwrap().success()
@@ -102,12 +102,12 @@ fn copy_of_evenkeel(to: &Path) {
 fn eventually(what: &str, is_so: impl Fn() -> bool) {
     let began = Instant::now();
     while !is_so() {
-        assert!(began.elapsed() < PATIENCE, "not in time: {what}");
+        assert!(began.elapsed() < TIMEOUT, "not in time: {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
 
-/// Checks a record against the schema, with every error said.
+/// Checks a record against the schema, and reports every error.
 #[track_caller]
 fn assert_valid(record: &Value) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema/result.schema.json");

@@ -1,10 +1,10 @@
-//! `--profile-from`: what a smaller run beforehand changes, and what it does not.
+//! `--profile-from`: what a smaller run beforehand changes, and what it leaves alone.
 
 use serde_json::Value;
 
 use crate::evenkeel;
 
-/// Threads of unequal lengths between few milestones: what a profile is for.
+/// Threads of unequal lengths with few milestones between, for which a profile helps.
 const PROGRAM: [&str; 6] = ["-m", "amp-1f7s", "-w", "sc09-freqmine", "--size", "0.05"];
 
 /// Makespans of age with these predictions, in their order.

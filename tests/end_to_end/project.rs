@@ -1,11 +1,11 @@
-//! What a contributor begins with, and what makes Evenkeel a machine's scheduler.
+//! Commands for contributors, and the service.
 
 use std::fs;
 use std::path::Path;
 
 use crate::{Ended, command};
 
-/// The two files that a new policy is entered in, as they are.
+/// Copies the two files in which a new policy is entered.
 fn checkout(folder: &Path) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     for file in ["crates/policy/src/registry.rs", "crates/policy/src/os/mod.rs"] {
@@ -91,7 +91,7 @@ fn a_service_is_a_unit_for_this_binary_with_its_policy_beside_it_and_goes_again(
         "{defaults}"
     );
 
-    // A file of somebody's own stays, at the beginning and at the end.
+    // A file of the user's own is kept, by installing and by removing.
     let own = "EVENKEEL_ARGS=\"-p age\"\n";
     fs::write(folder.path().join("etc/default/evenkeel"), own).unwrap();
     let kept = service(&["install", "--root", root, "-p", "gts"]);
@@ -113,7 +113,7 @@ fn a_service_is_a_unit_for_this_binary_with_its_policy_beside_it_and_goes_again(
 #[test]
 fn what_the_unit_runs_is_a_command_line_that_schedule_takes() {
     let printed = service(&["install", "--print", "-p", "age"]);
-    // This one is in no folder that the unit sees.
+    // This binary is in no folder that the unit sees.
     assert!(
         printed.stdout.contains("ExecStart=/usr/local/bin/evenkeel schedule"),
         "{}",
@@ -125,7 +125,7 @@ fn what_the_unit_runs_is_a_command_line_that_schedule_takes() {
     schedule.extend(args.split(' '));
     schedule.extend(["--duration", "1s", "--pid", "4194305"]);
     let ended = Ended::of(command(&schedule).output().unwrap());
-    // The command line is right, and there is no such process.
+    // The command line is valid; the process does not exist.
     assert!(ended.stderr.contains("4194305"), "{}", ended.stderr);
 }
 

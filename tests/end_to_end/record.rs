@@ -1,4 +1,4 @@
-//! `evenkeel record` as it is typed: exit codes, Ctrl-C, and a workload that can be run.
+//! `evenkeel record` from the command line: exit codes, Ctrl-C, and a workload that can be run.
 
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -18,7 +18,7 @@ fn record(output: &Path, program: &[&str]) -> Child {
         .unwrap()
 }
 
-/// How it ended; `None`, and says so, where recording is not allowed.
+/// How it ended; `None`, with a line that says so, if recording is not allowed.
 fn ended(child: Child) -> Option<Ended> {
     let ended = Ended::of(child.wait_with_output().unwrap());
     if ended.stderr.contains("CAP_PERFMON") {
@@ -58,7 +58,7 @@ fn a_signal_ends_the_program_and_what_was_recorded_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("run.json");
     let mut child = record(&file, &["sh", "-c", "echo begun >&2; exec sleep 60"]);
-    // It has begun, or could not.
+    // Waits until it has begun or failed.
     let mut stderr = child.stderr.take().unwrap();
     let mut byte = [0];
     let _ = std::io::Read::read(&mut stderr, &mut byte);
@@ -68,8 +68,8 @@ fn a_signal_ends_the_program_and_what_was_recorded_is_kept() {
     }
     std::thread::sleep(Duration::from_millis(20));
     let pid = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
-    // Not SIGINT, which shells have what they start in the background ignore, these tests and their
-    // programs among it.
+    // Not SIGINT: shells let background processes ignore it, these tests and their programs
+    // included.
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     let status = child.wait().unwrap();
     assert_eq!(status.code(), Some(143));

@@ -1,4 +1,4 @@
-//! Studies, carried out again from the command line.
+//! Studies carried out again from the command line.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, symlink};
@@ -42,7 +42,7 @@ fn a_study_is_one_object_with_its_experiments_and_tables() {
             .position(|column| column["name"] == name)
             .unwrap_or_else(|| panic!("no column {name}"))
     };
-    // 4 x 2.18 + 4, by hand.
+    // 4 x 2.18 + 4, computed by hand.
     let all: &Value = table["rows"].as_array().unwrap().last().unwrap();
     assert_eq!(all[column("big+little")], "4+4");
     assert!((all[column("blackscholes")].as_f64().unwrap() - 12.72).abs() < 1e-9, "{all}");
@@ -187,7 +187,7 @@ fn live_a_program_is_run_in_all_its_versions_and_set_beside_the_simulator() {
 
 #[test]
 fn live_the_energy_of_a_run_is_what_a_counter_counted_meanwhile() {
-    // This machine's CPUs, and a package that draws 10 W all the time.
+    // This machine's CPUs, and a package sensor that always reads 10 W.
     let root = tempfile::tempdir().unwrap();
     symlink("/sys/devices", root.path().join("devices")).unwrap();
     let zone = root.path().join("class/powercap/intel-rapl:0");
@@ -226,7 +226,7 @@ fn live_the_energy_of_a_run_is_what_a_counter_counted_meanwhile() {
     let of_versions =
         times["rows"].as_array().unwrap().iter().filter(|row| !row[column("power")].is_null());
     let powers: Vec<f64> = of_versions.map(|row| row[column("power")].as_f64().unwrap()).collect();
-    // Read every 20 ms, beside programs that have all CPUs.
+    // It is read every 20 ms, beside programs that use all CPUs.
     assert!(
         powers.len() >= 5 && powers.iter().all(|power| (7.0..13.0).contains(power)),
         "{powers:?}"

@@ -1,10 +1,10 @@
-//! rt-app files as they are met: what rt-app takes is taken, and means what it means there.
+//! rt-app files as they exist: what rt-app accepts is accepted, and means the same.
 
 use serde_json::Value;
 
 use crate::{Ended, evenkeel};
 
-/// By gts, which starts threads on big cores.
+/// Runs under gts, which starts threads on big cores.
 fn simulate(text: &str, more: &[&str]) -> Ended {
     let workload = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(workload.path(), text).unwrap();
@@ -108,7 +108,7 @@ fn keys_that_rt_app_does_not_know_are_noted_and_those_that_look_like_known_ones_
         "{}",
         ended.stderr
     );
-    // One that changes nothing may look like what it likes.
+    // An unknown key that resembles one without effect is ignored.
     simulate(&with("", r#", "ftraces": "none""#), &[]).done();
     let ended = simulate(&with(r#", "prioritty": 3"#, ""), &[]);
     assert_eq!(ended.code, 2);
@@ -119,7 +119,7 @@ fn keys_that_rt_app_does_not_know_are_noted_and_those_that_look_like_known_ones_
     );
 }
 
-/// Rows of a log, as numbers.
+/// The rows of a log, as numbers.
 fn rows(log: &str) -> Vec<Vec<i64>> {
     let lines = log.lines().filter(|line| !line.starts_with('#'));
     lines.map(|line| line.split_whitespace().map(|it| it.parse().unwrap()).collect()).collect()
@@ -148,7 +148,7 @@ fn rt_apps_own_output_comes_out() {
     // idx perf run period start end rel_st slack c_duration c_period wu_lat
     assert_eq!(rows[0], [0, 2000, 2000, 10000, 0, 10000, 0, 8000, 2000, 10000, 0]);
     assert_eq!(rows[3], [0, 14000, 14000, 14000, 30000, 44000, 30000, -4000, 14000, 10000, 0]);
-    // Who comes late goes on at once, and the next period counts from then.
+    // A thread that is late goes on at once, and its next period counts from then.
     assert_eq!(rows[4][3..6], [10000, 44000, 54000]);
     let other = std::fs::read_to_string(into.join("rt-app-b_c-1.log")).unwrap();
     assert!(other.starts_with("# Policy : SCHED_FIFO priority : 7\n"), "{other}");
@@ -178,7 +178,7 @@ fn rt_apps_own_output_comes_out() {
     assert!(of_run["threads"][1].get("timers").is_none());
     crate::assert_valid(&of_run);
 
-    // A thread that wakes while another has its core waits for it.
+    // A thread that wakes while another runs on its core waits for the core.
     let task =
         r#"{"loop": 20, "cpus": [4], "run": 3000, "timer": {"ref": "unique", "period": 10000}}"#;
     let crowded =
@@ -210,7 +210,7 @@ fn rt_apps_own_output_comes_out() {
     );
 }
 
-/// Files whose times rt-app's semantics fix, with our seconds and those that rt-app itself took.
+/// Files whose times follow from rt-app's semantics, with our seconds and rt-app's own.
 const FIXED_TIMES: [(&str, f64, f64); 10] = [
     ("barrier_of_two", 0.700, 0.701),
     ("busy_and_sleep", 0.600, 0.601),

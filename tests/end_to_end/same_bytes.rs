@@ -1,10 +1,10 @@
-//! Same input and seed, same bytes out, whatever runs beside.
+//! The same input and seed give the same bytes, whatever else runs.
 
 use serde_json::Value;
 
 use crate::{MACHINE, SIZE, evenkeel, small};
 
-/// With the only field taken out that may differ.
+/// The record without the only field that may differ.
 fn without_wall(mut value: Value) -> Value {
     let records = match &mut value {
         Value::Array(records) => records.iter_mut().collect(),

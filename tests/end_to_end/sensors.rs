@@ -1,10 +1,10 @@
-//! `evenkeel sensors`, on trees of our own.
+//! `evenkeel sensors`, on made-up trees.
 
 use std::fs;
 
 use crate::{Ended, command};
 
-/// A package of 3 J and its cores, a battery that is being charged.
+/// A package of 3 J and its cores, and a battery that is being charged.
 fn sysfs() -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
     for (file, content) in [

@@ -1,4 +1,4 @@
-//! Help and tables fit a terminal of 80 columns, and no word is broken for it.
+//! Help and tables fit a terminal of 80 columns, and break no word.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
@@ -12,8 +12,8 @@ fn as_wide_as(columns: usize, args: &[&str]) -> String {
     Ended::of(command(args).env("COLUMNS", columns.to_string()).output().unwrap()).done().stdout
 }
 
-/// Each line fits, and each word is one of those that a wide terminal shows, or of the line that
-/// says what is left out.
+/// Asserts that each line fits, and that each word also stands on a wide terminal, or in the line
+/// that names what is left out.
 #[track_caller]
 fn fits(args: &[&str]) {
     let (narrow, wide) = (as_wide_as(COLUMNS, args), as_wide_as(1_000, args));
@@ -25,7 +25,8 @@ fn fits(args: &[&str]) {
         );
     }
     let known: BTreeSet<&str> = wide.split_whitespace().collect();
-    // What is left out is said in words of its own, up to where it says that something has it.
+    // That line names what is left out in words of its own, up to where it says which command has
+    // it.
     let said = narrow.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut parts = said.split("Too narrow for ");
     let mut shown = vec![parts.next().unwrap_or_default()];

@@ -1,5 +1,5 @@
-//! What we depend on may be used, and comes from where it is looked after. deny.toml has the list;
-//! cargo-deny, where it is installed, sees more.
+//! Dependencies have allowed licences and come from maintained sources. deny.toml has the list;
+//! cargo-deny, if installed, checks more.
 
 use serde_json::Value;
 use spdx::{Expression, ParseMode};
@@ -18,7 +18,7 @@ fn allowed() -> Vec<String> {
         .collect()
 }
 
-/// Whether an expression, as crates.io has them, has a way to be met.
+/// True if a licence expression, as crates.io has them, can be met.
 fn is_met(expression: &str, allowed: &[String]) -> bool {
     let Ok(expression) = Expression::parse_mode(expression, ParseMode::LAX) else { return false };
     expression.evaluate(|it| allowed.contains(&it.to_string()))

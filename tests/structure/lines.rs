@@ -1,4 +1,4 @@
-//! Comments and prose are at most 100 columns wide. rustfmt and clang-format hold code.
+//! Comments and prose are at most 100 columns wide. rustfmt and clang-format check code.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,7 @@ use crate::root;
 
 /// Columns, counted in characters.
 const WIDTH: usize = 100;
-/// What commands or others have written.
+/// Files that were generated, or written by others.
 const NOT_OURS: [&str; 4] = ["Cargo.lock", "LICENSE", "docs/benchmarks", "tests/golden"];
 
 fn files() -> Vec<String> {

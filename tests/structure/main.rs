@@ -1,5 +1,5 @@
-//! What depends on what: the arrows between crates, what each brings, and the picture of them in
-//! ARCHITECTURE.md.
+//! Dependencies: the arrows between crates, the packages that each brings, and the picture of them
+//! in ARCHITECTURE.md.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod licences;
@@ -25,7 +25,7 @@ fn cargo(args: &[&str]) -> String {
     String::from_utf8(done.stdout).unwrap()
 }
 
-/// By crate of the workspace, those of the workspace that it needs to run.
+/// For each crate of the workspace, the crates of the workspace that it needs to run.
 fn arrows() -> BTreeMap<String, BTreeSet<String>> {
     let metadata: Value =
         serde_json::from_str(&cargo(&["metadata", "--no-deps", "--format-version", "1"])).unwrap();
@@ -41,7 +41,7 @@ fn arrows() -> BTreeMap<String, BTreeSet<String>> {
     packages.iter().map(|package| (name(package), needs(package))).collect()
 }
 
-/// What a crate needs, and what that needs.
+/// All crates that a crate needs, directly or indirectly.
 fn all_of(arrows: &BTreeMap<String, BTreeSet<String>>, of: &str) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     let mut open = vec![of.to_owned()];

@@ -6,10 +6,10 @@ use std::fmt::Write as _;
 
 use crate::all_of;
 
-/// Small ones, which are left out.
+/// Small crates that the picture leaves out.
 const LEFT_OUT: [&str; 2] = ["evenkeel-hot-paths", "evenkeel-perfetto"];
 
-/// What a crate is for, in a few words.
+/// The purpose of each crate, in a few words.
 const WORDS: &[(&str, &str)] = &[
     ("evenkeel", "the command line"),
     ("evenkeel-apps", "nine mini-apps"),
@@ -40,7 +40,7 @@ const WAY: &[(&str, &str, &str)] = &[
     ("evenkeel-metrics", "evenkeel-report", "5  Record"),
 ];
 
-/// Without arrows that follow from others.
+/// The arrows without those that follow from others.
 fn direct<'a>(
     arrows: &'a BTreeMap<String, BTreeSet<String>>,
     of: &'a str,

@@ -1,9 +1,9 @@
-//! `schedule`, attached to programs that run, gives them the time on each kind of core that `run`
-//! gives them from their start.
+//! A program has the same time on each kind of core under `schedule`, attached while it runs, as
+//! under `run` from its start.
 //!
-//! The two begin to know of a program at different times, and must come to the same. Of each the
-//! share of its CPU time on fast cores is compared, as medians of up to five. One pair is enough
-//! where it agrees.
+//! The two learn of a program at different times, and must reach the same state. The test compares
+//! the share of the program's CPU time on fast cores, as medians of up to five. One pair that
+//! agrees is enough.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +12,15 @@ use serde_json::Value;
 
 use crate::sched_ext::guest_with;
 
-/// Shares may differ by so much.
+/// The greatest difference of shares.
 const WITHIN: f64 = 0.10;
-/// Pairs at most.
+/// The most pairs.
 const PAIRS: usize = 5;
 
-/// Between the records.
+/// Separates the records.
 const MARK: &str = "=====";
 
-/// Programs, by name; `$1` is for how long they work, in seconds.
+/// Programs by name; `$1` is how long they work, in seconds.
 const PROGRAMS: [(&str, &str); 4] = [
     ("one busy and one sleeping thread", "worker spin 1 ${1}000"),
     ("eight threads of which half sleep", "worker halves 4 ${1}000"),
@@ -28,13 +28,14 @@ const PROGRAMS: [(&str, &str); 4] = [
     ("a shell with children", "worker spin 1 ${1}000 & worker spin 1 ${1}000 & wait"),
 ];
 
-/// How `run` and `schedule` are had in the guest: each prints its record after a line that names
-/// it. `run` has its program for so long that the part before its first look, which takes a tenth
-/// of a second there, does not count. What is scheduled works for longer than a scheduler may take
-/// to be loaded there, and is killed. The first session of a guest does not count: all that it
-/// executes the emulator has to translate first.
+/// Shell functions for `run` and `schedule` in the guest: each prints its record after a line that
+/// names it. The program under `run` works long enough for the time before the first look, a tenth
+/// of a second there, not to matter. The program under `schedule` works for longer than a scheduler
+/// takes to load there, and is killed. The first session of a guest does not count, as the emulator
+/// must first translate all its code.
 ///
-/// The lab has no power model, and some policies go by one: as of some big and little cores.
+/// The lab has no power model. Some policies need one, so they get that of some big and little
+/// cores.
 const WAYS: &str = r#"
 sed -e 's/^operating_points/idle_power_w = 0.01\n&/' -e '/"fast"/,/^]/ s/capacity = [0-9.]*/&, power_w = 1.6, cluster_power_w = 0.4/' \
     -e '/"slow"/,/^]/ s/capacity = [0-9.]*/&, power_w = 0.14, cluster_power_w = 0.1/' "$EVENKEEL_MACHINE" >/tmp/powered.toml
@@ -52,7 +53,7 @@ attached() {
 attached $BACKEND acfs 3 2 >/dev/null
 "#;
 
-/// A policy and a program that it is tried with.
+/// A policy, and the number of its program.
 type Case = (&'static str, usize);
 
 /// Policies that are tried on all programs.
@@ -63,8 +64,8 @@ fn everywhere() -> Vec<Case> {
     EVERYWHERE.iter().flat_map(|policy| [0, 1, 3].map(|program| (*policy, program))).collect()
 }
 
-/// And on the pipeline. Which of its threads has which core is often settled by chance at its
-/// start, and kept: medians tell.
+/// Those policies on the pipeline. Chance at its start often settles which of its threads has which
+/// core, so medians are compared.
 fn pipelines() -> Vec<Case> {
     EVERYWHERE.map(|policy| (policy, 2)).to_vec()
 }
@@ -76,7 +77,7 @@ fn others() -> Vec<Case> {
     names.filter(|name| !EVERYWHERE.contains(name)).map(|name| (name, 0)).collect()
 }
 
-/// Share of the CPU time that all of a record's programs had on the fastest kind.
+/// Share of the CPU time of all of a record's programs on the fastest kind.
 fn share(record: &str) -> Option<f64> {
     let record: Value = serde_json::from_str(record).ok()?;
     let on = |kind: &str| -> f64 {
@@ -96,7 +97,7 @@ fn median(shares: &[f64]) -> f64 {
 /// Shares of `run` and of `schedule`, by case.
 type Seen = BTreeMap<Case, [Vec<f64>; 2]>;
 
-/// A boot in which each case has its turn, once.
+/// A boot in which each case runs once.
 fn once(backend: &str, cases: &[Case], seen: &mut Seen) -> Option<()> {
     let programs: String = PROGRAMS
         .iter()

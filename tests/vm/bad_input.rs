@@ -1,4 +1,4 @@
-//! Mistakes are told in one line, before anything is fetched or booted.
+//! Mistakes give one line, before anything is fetched or booted.
 
 use std::fs;
 
@@ -82,7 +82,7 @@ fn programs_that_are_not_there() {
         println!("skipped: qemu-system-x86_64 is not installed");
         return;
     }
-    // All of a core is no limit, and needs no leave.
+    // A whole core needs no limit, and so no permission.
     let cores = ["--cores", "1@100"];
     let one = |more: &[&str], said: &str| refused(&[&cores[..], more].concat(), 2, said);
     let command = |program: &str, code: i32, said: &str| {
@@ -144,7 +144,7 @@ fn without_a_network_it_is_said_what_could_not_be_fetched() {
         return;
     }
     let cache = tempfile::tempdir().unwrap();
-    // A port that nobody listens on.
+    // A port without a listener.
     let mirror = "http://127.0.0.1:9/debian";
     let ended = Ended::of(
         vm(&["--cores", "1@100", "--", "true"])

@@ -10,7 +10,7 @@ use crate::{booted, tell_retry, test_name};
 #[test]
 #[ignore = "boots a virtual machine: make vm-test"]
 fn a_command_has_its_arguments_its_streams_and_its_exit_code() {
-    // Every byte but those that end a C string, out of a shell that knows octal.
+    // Every byte except NUL, from a shell that knows octal.
     let script = "i=1; while [ $i -lt 256 ]; do printf \"\\\\$(printf %03o $i)\"; i=$((i+1)); done
         echo \"$1|$2\" >/dev/stderr; exit 7";
     let Some(ended) = booted(&["--", "sh", "-c", script, "sh", "it's ü", "a  b\n"]) else {
@@ -30,7 +30,7 @@ fn a_guest_has_what_schedulers_need_and_knows_its_machine() {
         /sys/kernel/debug/sched; test -c /dev/null
         ip -o addr show lo | grep -q 127.0.0.1; cat /sys/kernel/sched_ext/state; hostname; nproc; \
         ulimit -l";
-    // Kernels from 6.19 on are packed in another way.
+    // Kernels from 6.19 on are packaged in another way.
     let Some(ended) =
         booted(&["--cores", "1@60+1@40+2@20", "--kernel", "7.2", "--", "sh", "-c", script])
     else {
@@ -51,8 +51,8 @@ fn programs_and_files_go_in_and_come_back() {
     let host = |name: &str| folder.path().join(name).display().to_string();
     fs::create_dir(host("in")).unwrap();
     fs::write(host("in/a"), "one\n").unwrap();
-    // Programs of the host's with libraries of their own, one by name and one by path; and nothing
-    // covers what is put into /tmp.
+    // Programs of the host with libraries of their own, one by name and one by path. Nothing covers
+    // files that were put into /tmp.
     let script = "rev /tmp/data/a; mv /tmp/data /data; /opt/print two; mkdir /tmp/out; cp /data/a \
                   /tmp/out/b; echo '{\"x\": [1, 2]}' >/tmp/result.json; echo e >&2; exit 3";
     let [data, out] = [format!("{}=/tmp/data", host("in")), format!("/tmp/out={}", host("out"))];
@@ -112,9 +112,9 @@ fn slow_cores_are_slow() {
     let script = "spin() { taskset -c $1 sh -c 'i=0; trap \"echo \\$i >/tmp/$0; exit\" TERM
             while :; do i=$((i+1)); done' $1 & }
         spin 0; spin 1; spin 2; sleep 4; kill %1 %2 %3; wait; cat /tmp/0 /tmp/1 /tmp/2";
-    // What the emulator takes for itself is the same on each core, 1 to 8 % of a core of the host,
-    // so equal steps of quota are equal steps of work, and their ratio is not that of the quotas.
-    // `make bench-vm-lab` has the figures of a quiet machine.
+    // The emulator takes the same time on each core, 1 to 8 % of a core of the host. So equal steps
+    // of quota are equal steps of work, and the ratio of work is not that of the quotas. `make
+    // bench-vm-lab` has the figures of a quiet machine.
     let mut seen = Vec::new();
     for _ in 0..4 {
         let cores = ["--cores", "1@60+1@40+1@20", "--", "sh", "-c", script];

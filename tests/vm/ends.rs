@@ -1,4 +1,4 @@
-//! Labs that end otherwise than by their command's end, and that nothing is left of them.
+//! Labs that do not end with their command, and that they leave nothing behind.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use crate::{Ended, booted, is_possible, vm};
 
-/// Longest that a test waits for something that is to happen at once.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The longest that a test waits for something that should happen at once.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Emulators on this host that were started by `lab`.
 fn emulators(lab: u32) -> usize {
@@ -43,8 +43,8 @@ fn cgroups(lab: u32) -> usize {
     places.iter().map(|place| count(place.as_ref(), &format!("evenkeel-vm-{lab}"))).sum()
 }
 
-/// Whether any thread on this host is in a cgroup of `lab`. Under version 1 the emulator's first
-/// one is in none, and its threads need a while to die.
+/// True if any thread on this host is in a cgroup of `lab`. Under version 1 the emulator's first
+/// thread is in none, and its other threads need a while to die.
 fn has_threads(lab: u32) -> bool {
     let name = format!("evenkeel-vm-{lab}/");
     let below = |folder: PathBuf| {
@@ -60,12 +60,12 @@ fn has_threads(lab: u32) -> bool {
 fn eventually(what: &str, is_so: impl Fn() -> bool) {
     let began = Instant::now();
     while !is_so() {
-        assert!(began.elapsed() < PATIENCE, "not in time: {what}");
+        assert!(began.elapsed() < TIMEOUT, "not in time: {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
 
-/// A lab whose command runs; `None`: there can be none here.
+/// A lab whose command runs; `None` if no lab is possible here.
 fn running() -> Option<Child> {
     let mut lab = vm(&["--cores", "1@50", "--", "sh", "-c", "echo ready; exec sleep 600"]);
     let mut lab = lab.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -99,7 +99,7 @@ fn an_interrupted_lab_leaves_nothing_and_a_killed_one_leaves_what_the_next_remov
     let id = lab.id();
     lab.kill().unwrap();
     assert_eq!(lab.wait().unwrap().signal(), Some(9));
-    // Its parent is another one now.
+    // Its parent is another process now.
     eventually("the emulator's threads are gone", || !has_threads(id));
     assert_eq!(cgroups(id), 1, "the killed one could not clear up");
     let next = booted(&["--cores", "1@50", "--timeout", "1s", "--", "sleep", "600"]).unwrap();

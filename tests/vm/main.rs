@@ -1,6 +1,6 @@
 //! `evenkeel vm` from the outside. Tests that boot are ignored unless asked for (`make vm-test`):
-//! each takes some seconds, and they need QEMU, a kernel from Debian's archive, and leave to make
-//! cgroups. Where one of these is missing they say so in a line, and pass; with
+//! each takes some seconds, and they need QEMU, a kernel from Debian's archive, and permission to
+//! make cgroups. If one of these is missing they say so in a line and pass; with
 //! `EVENKEEL_VM=required`, as in CI, they fail.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -21,7 +21,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// What a command came to.
+/// How a command ended.
 struct Ended {
     code: i32,
     stdout: Vec<u8>,
@@ -42,7 +42,7 @@ impl Ended {
     }
 }
 
-/// Says that something is tried again, and why; `make vm-test` counts these in its last line.
+/// Prints that something is tried again, and why. `make vm-test` counts these lines.
 fn tell_retry(test: &str, why: &str) {
     println!("once more: {test}: {why}");
     if let Some(path) = std::env::var_os("EVENKEEL_RETRIES") {
@@ -51,7 +51,7 @@ fn tell_retry(test: &str, why: &str) {
     }
 }
 
-/// The test that this thread runs, or part of it runs.
+/// The name of the test that this thread runs, or a part of it.
 fn test_name() -> String {
     std::thread::current().name().unwrap_or("a part of a test").to_owned()
 }
@@ -60,7 +60,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Kernels are fetched once for all tests.
+/// The cache of kernels for all tests.
 fn cache() -> PathBuf {
     root().join("target/vm-cache")
 }
@@ -75,7 +75,7 @@ fn vm(args: &[&str]) -> Command {
     evenkeel(&[&["vm"], args].concat())
 }
 
-/// What a command in the lab came to; `None`, and a line that says so: there can be no lab here.
+/// Runs a command in the lab; `None`, with a line that says so, if no lab is possible here.
 fn booted(args: &[&str]) -> Option<Ended> {
     let ended = Ended::of(vm(args).output().unwrap());
     if is_possible(&ended) { Some(ended) } else { None }

@@ -1,5 +1,5 @@
-//! Policies as the kernel's scheduler, in the lab. Needs a build with the feature `sched_ext`;
-//! without it there is nothing here.
+//! Policies as the kernel's scheduler, in the lab. Without the feature `sched_ext` there are no
+//! tests here.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -11,18 +11,18 @@ use serde_json::Value;
 
 use crate::{Ended, booted, root, tell_retry, test_name};
 
-/// Every policy of the operating system's level that has a name, but the bound, which is no
-/// scheduler; and with combinations of no name every assignment, wake-up and balance rule.
+/// Every named policy of the operating system's level except bounds, which are no schedulers. Some
+/// combinations without a name add the remaining assignment, wake-up and balance rules.
 fn policies() -> Vec<&'static str> {
     let named =
         registry::ENTRIES.iter().filter(|entry| !entry.has(Trait::Bound)).map(|entry| entry.name);
     named.chain(["aua-pw-rrb", "aaa-fw-aub"]).collect()
 }
 
-/// How long each has the mixed load.
+/// How long each policy has the mixed load, seconds.
 const SECONDS: &str = "10";
 
-/// The binary without what only a debugger reads: the guest has it in memory.
+/// The binary without debugging information: it takes memory of the guest.
 fn stripped() -> PathBuf {
     let own = PathBuf::from(env!("CARGO_BIN_EXE_evenkeel"));
     let stripped = root().join("target/vm-cache/evenkeel");
@@ -38,17 +38,17 @@ fn worker() -> PathBuf {
     path
 }
 
-/// How long a session may take.
-const PATIENCE: Duration = Duration::from_secs(540);
-/// How often a run that says nothing of the scheduler is tried again.
+/// The longest that a session may take.
+const TIMEOUT: Duration = Duration::from_secs(540);
+/// How often a run that proves nothing about the scheduler is repeated.
 const AGAIN: u32 = 2;
 
-/// Runs a script that has evenkeel and the worker.
+/// Runs a script in a guest with evenkeel and the worker.
 pub fn guest(kernel: &str, script: &[&str]) -> Option<Ended> {
     guest_of("2@60+2@20", kernel, script)
 }
 
-/// The same, on cores of one's choice.
+/// As [`guest`], on other cores.
 fn guest_of(cores: &str, kernel: &str, script: &[&str]) -> Option<Ended> {
     guest_with(
         kernel,
@@ -58,9 +58,9 @@ fn guest_of(cores: &str, kernel: &str, script: &[&str]) -> Option<Ended> {
     )
 }
 
-/// The same, with evenkeel where one wants it, and with options of `evenkeel vm`.
+/// As [`guest`], with evenkeel at another path and with options of `evenkeel vm`.
 pub fn guest_with(kernel: &str, evenkeel: &str, with: &[&str], script: &[&str]) -> Option<Ended> {
-    let once = || guest_once(kernel, evenkeel, with, script, PATIENCE);
+    let once = || guest_once(kernel, evenkeel, with, script, TIMEOUT);
     let mut ended = once()?;
     for _ in 0..AGAIN {
         let Some(why) = excuse(&ended) else { break };
@@ -92,20 +92,20 @@ fn guest_once(
     booted(&[&all, with, &["--"], script].concat())
 }
 
-/// Why a run says nothing of the scheduler, if so.
+/// Why a run proves nothing about the scheduler, if so.
 fn excuse(ended: &Ended) -> Option<&str> {
     if ended.stderr.contains("Oops: int3") {
         return Some(
             "QEMU has lost what the kernel patched in its own code (docs/labs/virtual-machines.md)",
         );
     }
-    // As measured on the host, by threads that come before all others.
+    // As measured on the host by real-time threads.
     let measured = ["this host did not run the lab for ", "the emulator stands still: "];
     let measured =
         ended.stderr.lines().find(|line| measured.iter().any(|note| line.contains(note)));
     measured.or_else(|| {
-        // Whoever is taken off keeps nobody waiting any more. (That it was taken off is told of as
-        // ever where the machine goes on.)
+        // A scheduler that the kernel has taken off keeps no thread waiting any more. If the
+        // machine goes on, its end is reported as usual.
         let is_off = ended.code == TIMED_OUT
             && ended.stderr.contains("sched_ext: BPF scheduler \"evenkeel\" disabled");
         is_off.then_some("the kernel had taken the scheduler off, and the guest did not go on")
@@ -115,14 +115,14 @@ fn excuse(ended: &Ended) -> Option<&str> {
 /// Exit code of a lab whose command did not end in time.
 const TIMED_OUT: i32 = 124;
 
-/// After how long the kernel's watchdog ends it, seconds. Shorter than the load: who waits for most
-/// of it ends it.
+/// The kernel's watchdog, seconds. It is shorter than the load, so a thread that waits for most of
+/// the load ends the scheduler.
 const WATCHDOG: u32 = 8;
 
-/// Whether the kernel's words prove that no CPU of the guest ran for seconds: each looks at every
-/// tick whether the watchdog is overdue, so that a scheduler that keeps it from running is told of
-/// within a tick of when it is, and no later. The emulator was not run; that says nothing of the
-/// scheduler.
+/// True if the kernel's message proves that no CPU of the guest ran for seconds. Every CPU checks
+/// at every tick if the watchdog is overdue, so a scheduler that keeps it from running is reported
+/// within a tick of its deadline. A later report means that the emulator did not run, and proves
+/// nothing about the scheduler.
 fn stood_still(said: &str) -> bool {
     let overdue = said
         .split_once("watchdog failed to check in for ")
@@ -157,7 +157,7 @@ fn a_guest_that_stood_still_is_told_from_a_scheduler_that_stalls() {
     ));
 }
 
-/// What was said of each policy, in their order.
+/// The output about each policy, in their order.
 fn by_policy<'a>(text: &str, policies: &[&'a str]) -> Vec<(&'a str, String)> {
     let mut said: Vec<(&str, String)> = Vec::new();
     for line in text.lines() {
@@ -185,20 +185,20 @@ fn what_the_guest_says_is_told_apart_by_policy() {
     );
 }
 
-/// Gives each policy the mixed load in turn, on more than half of what two CPUs have: that cores
-/// are as fast as they should be is not what is asked here.
+/// Gives each policy the mixed load in turn, on more than half of two CPUs. The speeds of the cores
+/// do not matter here.
 fn mixed_load(kernel: &str, policies: &[&str]) -> Option<Ended> {
     let file = format!("{}=/bin/mixed.sh", root().join("tests/vm/mixed.sh").display());
     let with = ["--cores", "2@50+2@17", "--with", "chrt", "--file", &file];
     let watchdog = WATCHDOG.to_string();
     let script = [&["sh", "/bin/mixed.sh", SECONDS, &watchdog][..], policies].concat();
-    // Each takes some 18 s: a guest that hangs is not to hold up the others for as long as the
-    // longest session may.
-    let patience = Duration::from_secs(60 + 40 * policies.len() as u64);
-    guest_once(kernel, "/bin/evenkeel", &with, &script, patience)
+    // Each policy takes some 18 s. A guest that hangs must not hold up the others for as long as
+    // the longest session may take.
+    let timeout = Duration::from_secs(60 + 40 * policies.len() as u64);
+    guest_once(kernel, "/bin/evenkeel", &with, &script, timeout)
 }
 
-/// In two guests at a time: most of it is waiting until ten seconds are over.
+/// Runs two guests at a time: most of it is waiting until ten seconds are over.
 #[track_caller]
 fn schedule_a_mixed_load(kernel: &str, policies: &[&str]) {
     let (first, second) = policies.split_at(policies.len() / 2);
@@ -219,7 +219,7 @@ fn schedule_in_turn(kernel: &str, policies: &[&str]) {
         if left.is_empty() {
             return;
         }
-        // Of whom nothing is said, the guest ended before.
+        // A policy without output: the guest ended before it.
         let of =
             |policy: &str| said.iter().find(|(named, _)| *named == policy).map_or("", |(_, it)| it);
         let is_excused = |policy: &&str| excuse(&ended).is_some() || stood_still(of(policy));
@@ -239,7 +239,7 @@ fn every_policy_schedules_a_mixed_load_on_6_18() {
     schedule_a_mixed_load("6.18", &policies());
 }
 
-/// What moved between kernels is the mechanism's, and these use all of it.
+/// These policies use all of the mechanism, which is what has changed between kernels.
 #[test]
 #[ignore = "boots a virtual machine: make vm-test"]
 fn a_fair_policy_and_one_that_moves_much_schedule_a_mixed_load_on_7_2() {
@@ -254,26 +254,27 @@ fn every_policy_schedules_a_mixed_load_on_6_16_7_0_and_7_2_in_the_longer_run() {
     }
 }
 
-/// A shell function that waits until the state is as said, ten seconds at most.
+/// A shell function that waits until the state is as given, ten seconds at most.
 pub const IS: &str = "is() { for _ in $(seq 100); do [ $(cat /sys/kernel/sched_ext/state) = $1 ] && return; usleep 100000; done; echo not $1; exit 1; }";
 
-/// Between what the parts of a session print.
+/// Separates the output of a session's parts.
 const PART: &str = "== ";
 
-/// Progress of the fastest in percent of the slowest, of four programs and of six; in a session.
+/// A part of a session: the progress of the fastest program in percent of the slowest, of four
+/// programs and of six.
 const EQUAL: &str = "for n in 4 6; do
      p=; for i in $(seq $n); do worker spin 1 8000 >/tmp/done$i & p=\"$p $!\"; done; wait $p
      cat /tmp/done* | sort -n | awk 'NR == 1 { least = $1 } END { print int(100 * $1 / least) }'
  done";
 
-/// Two threads: percent of the CPU time that were had on the fast cores.
+/// A part of a session: two threads, and the percentage of their CPU time on the fast cores.
 const TWO: &str = "grep '^cpu[0-9]' /proc/stat >/tmp/before; worker spin 2 4000 >/dev/null; grep \
                    '^cpu[0-9]' /proc/stat >/tmp/after
  paste /tmp/before /tmp/after | awk '{ user[NR] = $13 - $2 } END \
  { print int(100 * (user[1] + user[2]) / (user[1] + user[2] + user[3] + user[4] + 1)) }'";
 
-/// What is asked of one session under acfs, in turn, and, once it has been killed, of others:
-/// booting and loading take longer than most of it.
+/// The parts of one session under acfs, in turn, and, once it has been killed, of others: booting
+/// and loading take longer than most parts.
 const PARTS: [(&str, &str); 13] = [
     (
         "watched",
@@ -292,7 +293,7 @@ const PARTS: [(&str, &str); 13] = [
     ("equal", EQUAL),
     (
         "interrupts",
-        // From here on nobody makes room for who wakes: that is an interrupt, too.
+        // From here on a thread that wakes preempts none: that would be an interrupt, too.
         "kill -INT $s; wait $s; evenkeel schedule --backend sched_ext -p acfs:guests=far-behind \
          >/tmp/log 2>&1 & s=$!; is enabled; sleep 1
          interrupts() { awk '/IWI:/ { for (i = 2; i <= 5; i++) all += $i; print all }' /proc/interrupts; }
@@ -330,8 +331,8 @@ const PARTS: [(&str, &str); 13] = [
          { print int(100 * idle / (user + idle + 1)) }'
          wait $b; kill -INT $s; wait $s || cat /tmp/log >&2",
     ),
-    // The lab's cores have no counters. What the kernel says of its hardware is replaced: its
-    // "instructions" are nanoseconds of CPU time.
+    // The lab's cores have no performance counters. A replaced description of the hardware makes
+    // "instructions" nanoseconds of CPU time.
     (
         "counted",
         "is disabled; cpu=/tmp/devices/cpu; mkdir -p $cpu/events $cpu/format; echo 1 >$cpu/type; \
@@ -351,7 +352,7 @@ const PARTS: [(&str, &str); 13] = [
     ),
 ];
 
-/// Begins a session under acfs, in a script.
+/// The script that begins a session under acfs.
 fn under_acfs() -> String {
     format!(
         "{IS}; rm /boot/config-*; evenkeel schedule --backend sched_ext -p acfs --stats 1 \
@@ -359,7 +360,7 @@ fn under_acfs() -> String {
     )
 }
 
-/// What a part of the session printed, and all errors of the session.
+/// The output of a part of the session, and all errors of the session.
 fn session(part: &str) -> Option<(String, String)> {
     static SESSION: OnceLock<Option<(String, String)>> = OnceLock::new();
     let held = SESSION.get_or_init(|| {
@@ -387,10 +388,9 @@ fn a_machine_whose_scheduler_is_killed_goes_on_under_the_kernels() {
 #[test]
 #[ignore = "boots a virtual machine: make vm-test"]
 fn equal_programs_advance_alike_under_acfs() {
-    // The kernel's own scheduler has 266 and 136. The issue asks for 105; `make bench-vm` has the
-    // figures of a quiet machine. Of one that is busy the cores that should be equal are not, in
-    // turn: it is tried again. What time they had on which cores does not depend on that (see
-    // `simulated`).
+    // The bound is that of a busy host (docs/decisions/0060-bounds-of-lab-tests.md). Equal cores of
+    // a busy host are not equal, in turn, so the part is repeated. Times on the kinds of core do
+    // not depend on that (see `simulated`).
     in_one_of_three("equal", EQUAL, "equal cores of a busy host are not equal", |printed| {
         let figures: Vec<u32> = printed.lines().map(|line| line.parse().unwrap()).collect();
         figures.len() == 2 && figures.iter().all(|&figure| figure <= 120)
@@ -400,15 +400,15 @@ fn equal_programs_advance_alike_under_acfs() {
 #[test]
 #[ignore = "boots a virtual machine: make vm-test"]
 fn two_threads_have_the_fast_cores_under_acfs() {
-    // A thread that begins on a slow core stays there until the next look, which a busy host makes
-    // late. A session's first looks cost the emulator most, and have passed by then.
+    // A thread that begins on a slow core stays there until the next look, which a busy host
+    // delays. The session's first looks, which cost the emulator most, are over by then.
     in_one_of_three("two", TWO, "a busy host makes looks late", |percent| {
         percent.parse::<u32>().unwrap() >= 90
     });
 }
 
-/// Whether a part of the session printed what it should, or the same script in one of two sessions
-/// of its own.
+/// Asserts that a part of the session printed what it should, or that the same script does in one
+/// of two sessions of its own.
 fn in_one_of_three(part: &str, script: &str, why: &str, holds: impl Fn(&str) -> bool) {
     let again = || {
         let ended = guest(
@@ -443,8 +443,8 @@ fn in_one_of_three(part: &str, script: &str, why: &str, holds: impl Fn(&str) -> 
 #[test]
 #[ignore = "boots a virtual machine: make vm-test"]
 fn who_sleeps_much_is_taken_up_by_either_kind_under_acfs() {
-    // 21 and 23 of a hundred; 2 where nobody is anybody's guest (`guests=none`). With `at-once`
-    // fewer have to be.
+    // With `guests=none` 2 of a hundred cross over. With `at-once` fewer threads need to be guests
+    // (docs/decisions/0060-bounds-of-lab-tests.md).
     let Some((percent, errors)) = session("guests") else { return };
     assert!(percent.parse::<u32>().unwrap() >= 10, "{percent} {errors}");
 }
@@ -452,8 +452,8 @@ fn who_sleeps_much_is_taken_up_by_either_kind_under_acfs() {
 #[test]
 #[ignore = "boots a virtual machine: make vm-test"]
 fn a_thread_that_blocks_hands_its_core_to_those_that_wait() {
-    // A core that goes idle although somebody waits kicks itself: an interrupt (IWI) for nearly
-    // each of the 3,000 times that these threads go to sleep.
+    // If a core that goes idle kicked itself while threads wait, there would be an interrupt (IWI)
+    // for nearly each of the 3,000 times that these threads go to sleep.
     let Some((interrupts, _)) = session("interrupts") else { return };
     assert!(interrupts.parse::<u32>().unwrap() < 400, "{interrupts}");
 }
@@ -507,8 +507,8 @@ fn what_the_scheduler_does_is_seen_from_outside_and_in_its_own_lines() {
 #[test]
 #[ignore = "boots a virtual machine: make vm-test"]
 fn many_who_may_run_on_one_cpu_only_hide_nobody_from_the_others() {
-    // With as many as that before them in the one queue of all cores, others were not seen: 34 to
-    // 40 % of the time of the other cores, 2 to 5 % since.
+    // The other cores must find their threads behind as many bound ones in the one queue of all
+    // cores (docs/decisions/0060-bounds-of-lab-tests.md).
     let Some((percent, errors)) = session("hidden") else { return };
     assert!(percent.parse::<u32>().unwrap() <= 20, "{percent} {errors}");
 }
@@ -530,8 +530,8 @@ fn in_partial_mode_only_those_are_scheduled_who_ask_for_it() {
 #[test]
 #[ignore = "boots a virtual machine: make vm-test"]
 fn what_threads_retire_is_counted_per_kind_of_core() {
-    // Whoever always works retires one a nanosecond on either kind, and its speedup factor, 3 by
-    // capacities, is measured as 1.
+    // A thread that always works retires one a nanosecond on either kind. So its speedup factor, 3
+    // by capacities, is measured as 1.
     let Some((printed, errors)) = session("counted") else { return };
     let record: Value = serde_json::from_str(&printed)
         .unwrap_or_else(|error| panic!("{error}: {printed} {errors}"));
@@ -550,12 +550,12 @@ fn what_threads_retire_is_counted_per_kind_of_core() {
         threads.filter(|thread| thread.0.starts_with("app") && thread.1 + thread.2 > 3.0).collect();
     assert_eq!(threads.len(), 4, "{record:#}");
     for (_, fast, slow, retired) in &threads {
-        // It begins to be known when the thread has run on both kinds; until then capacities say
-        // what has been done.
+        // The factor is known once the thread has run on both kinds; until then capacities give the
+        // work done.
         assert!((0.7..1.3).contains(&(retired * 1e-9 / (fast + slow))), "{record:#}");
     }
-    // Who is as fast on either kind has nothing to be made up for: nobody changes kinds any more,
-    // where with a factor of 3 each has half of the time on either.
+    // A thread that is equally fast on both kinds needs no compensation: threads stay on their
+    // kinds, where with a factor of 3 each would have half of the time on either.
     assert!(
         threads.iter().any(|(_, fast, slow, _)| fast.max(*slow) > 0.8 * (fast + slow)),
         "{record:#}"
@@ -565,10 +565,10 @@ fn what_threads_retire_is_counted_per_kind_of_core() {
 #[test]
 #[ignore = "boots a virtual machine: make vm-test"]
 fn threads_have_cores_of_their_own_before_they_share_one_with_a_sibling() {
-    // Two threads that sleep and wake on two cores of two siblings each, under a policy whose queue
-    // prefers no core: each core has about half of the work, also where both were bound to siblings
-    // and may now go elsewhere. Where siblings do not count, or where one was last does more, they
-    // stay wherever they began.
+    // Two threads sleep and wake on two cores of two siblings each, under a policy whose queue
+    // prefers no core. Each core has about half of the work, also after both threads were bound to
+    // siblings and may go elsewhere. A mechanism that ignores siblings, or prefers a thread's last
+    // core to a free one, leaves them where they began.
     let script = format!(
         "{IS}; evenkeel schedule --backend sched_ext -p bfs >/tmp/log 2>&1 & s=$!; is enabled; \
          sleep 1
@@ -602,7 +602,7 @@ fn threads_have_cores_of_their_own_before_they_share_one_with_a_sibling() {
 fn a_kernel_that_describes_its_functions_wrongly_is_named_in_the_longer_run() {
     let script = "evenkeel schedule --backend sched_ext -p acfs; echo $?";
     let Some(ended) = guest("7.2.12+deb13", &["sh", "-c", script]) else { return };
-    // What a mirror no longer has, and no cache, cannot be booted.
+    // A kernel that neither the mirror nor a cache has cannot be booted.
     if ended.stderr.contains("there is no kernel ") {
         println!("skipped: {}", ended.stderr.trim_end());
         return;
@@ -616,11 +616,10 @@ fn a_kernel_that_describes_its_functions_wrongly_is_named_in_the_longer_run() {
 #[test]
 #[ignore = "boots a virtual machine: make vm-test"]
 fn why_the_kernel_ends_a_scheduler_is_said() {
-    // First somebody wants it to end; then a thread cannot run, for a real-time one has its only
-    // CPU and is not held back. A dump goes with that alone. The thread works before the other
-    // comes: one that is stopped while it starts may read under RCU, and the kernel, which waits
-    // for such readers before it lets a scheduler go, would wait for as long as the real-time
-    // thread goes on. That one works until it is killed.
+    // First sysrq ends the scheduler. Then a real-time thread that is not throttled keeps a normal
+    // thread from its only CPU, and only that end has a dump. The normal thread works before the
+    // other comes: one that is stopped while it starts may be in an RCU reader, for which the
+    // kernel waits before it ends a scheduler, as long as the real-time thread goes on.
     let schedule = "evenkeel schedule --backend sched_ext --watchdog 4s -p acfs -v >/tmp/table \
                     2>/tmp/log & is enabled";
     let said = "wait %1; echo $?; is disabled; grep ^error /tmp/log; grep -c '^CPU ' /tmp/log";
@@ -649,8 +648,8 @@ fn why_the_kernel_ends_a_scheduler_is_said() {
 #[test]
 #[ignore = "boots a virtual machine: make vm-test"]
 fn a_newcomer_has_no_more_than_its_share_beside_one_that_has_run_alone() {
-    // Bound to one CPU, so that nobody is moved; under a policy whose queues have clocks of their
-    // own. CPU times are in ticks.
+    // The threads are bound to one CPU, so that none is moved, under a policy whose queues have
+    // clocks of their own. CPU times are in ticks.
     let script = format!(
         "{IS}; evenkeel schedule --backend sched_ext -p linux >/dev/null & s=$!; is enabled; sleep 1
          ticks() {{ awk '{{ print $14 }}' /proc/$1/stat; }}
@@ -669,8 +668,8 @@ fn a_newcomer_has_no_more_than_its_share_beside_one_that_has_run_alone() {
 #[test]
 #[ignore = "boots a virtual machine: make vm-test"]
 fn who_is_interrupted_by_a_real_time_thread_again_and_again_has_no_more_than_its_turn() {
-    // Between a thread that works for 4 ms and sleeps for 1 there is never room for a whole slice:
-    // were each return a new one, none would end.
+    // Beside a thread that works for 4 ms and sleeps for 1 there is never room for a whole slice:
+    // if each return began a new slice, none would end.
     let script = format!(
         "{IS}; evenkeel schedule --backend sched_ext -p acfs >/dev/null & s=$!; is enabled; sleep 1
          ticks() {{ awk '{{ print $14 }}' /proc/$1/stat; }}
@@ -690,7 +689,7 @@ fn who_is_interrupted_by_a_real_time_thread_again_and_again_has_no_more_than_its
 #[ignore = "boots a virtual machine: make vm-test"]
 fn a_slice_ends_at_the_tick_nearest_to_its_end_and_in_the_kernel_at_the_one_after_and_a_row_with_its_last()
  {
-    // Ticks are 4 ms apart: at the first one after its end a slice of 5 ms takes 8.
+    // Ticks are 4 ms apart: a slice of 5 ms that ends at the first tick after it takes 8.
     const IN_KERNEL: &str = "timeout 3 dd if=/dev/zero of=/dev/null bs=16M 2>/dev/null";
     let run = |batch: u32, load: &str| {
         format!(
@@ -699,8 +698,8 @@ fn a_slice_ends_at_the_tick_nearest_to_its_end_and_in_the_kernel_at_the_one_afte
         )
     };
     let computes = "worker spin 1 3000 >/dev/null";
-    // Who sleeps waits for its turn among others, but for one slice only of each, however many they
-    // have in a row.
+    // A thread that sleeps waits for its turn behind others, but only for one slice of each,
+    // however many they have in a row.
     let beside = format!(
         "{IS}; is disabled; evenkeel schedule --backend sched_ext -p \
          acfs:guests=none,slice=5,batch=20 >/tmp/log 2>&1 & s=$!; is enabled
@@ -727,7 +726,7 @@ fn a_slice_ends_at_the_tick_nearest_to_its_end_and_in_the_kernel_at_the_one_afte
         ended.stderr
     );
     assert!((0.010..0.017).contains(&in_a_row), "{slices:?} {}", ended.stderr);
-    // Rows without a break would be of 80 ms.
+    // Rows without a break would take 80 ms.
     let median: u32 = waits
         .split(' ')
         .next()
@@ -754,8 +753,8 @@ fn a_scheduler_goes_on_when_cpus_leave_and_come_back() {
          wait $p; echo $?"
     );
     let Some(ended) = guest("6.18", &["sh", "-c", &script]) else { return };
-    // CAP_SYS_NICE, CAP_KILL, CAP_IPC_LOCK, CAP_PERFMON, CAP_BPF: what it takes to be loaded anew
-    // is not given up.
+    // CAP_SYS_NICE, CAP_KILL, CAP_IPC_LOCK, CAP_PERFMON, CAP_BPF: a scheduler keeps what it needs
+    // to be loaded anew.
     let expected = "there\nthere\n000000c000804020\n6\nenabled\n0\n";
     assert_eq!(ended.text(), expected, "{}", ended.stderr);
 }

@@ -1,5 +1,5 @@
-//! What is simulated is what is loaded: the same programs under the same policy in the simulator
-//! and in the lab.
+//! The simulator and the kernel's mechanism agree: the same programs under the same policy in the
+//! simulator and in the lab.
 
 use std::fs;
 
@@ -9,9 +9,9 @@ use tempfile::TempDir;
 use crate::sched_ext::{IS, guest};
 use crate::{Ended, evenkeel, tell_retry, test_name};
 
-/// Between the outputs of commands.
+/// Separates the outputs of commands.
 const MARK: &str = "=====\n";
-/// Of the lab's machine, and of programs of which nothing else is said.
+/// Speedup factor of the lab's machine, and of programs without one of their own.
 const FAST_BY_SLOW: f64 = 3.0;
 /// Speedup factors of the programs of the study's ninth workload, in their order.
 const W9: [f64; 4] = [4.7, 4.0, 3.2, 2.5];
@@ -19,10 +19,10 @@ const W9: [f64; 4] = [4.7, 4.0, 3.2, 2.5];
 /// Programs of one thread each that always work.
 #[derive(Clone, Copy)]
 enum Programs {
-    /// So many that are alike: which of them is where is chance.
+    /// This many equal programs: their places are chance.
     Alike(usize),
-    /// In the lab every program has the machine's factor, and the policy is told those of `W9`: who
-    /// has which core for how long is decided by what it is told.
+    /// In the lab every program has the machine's factor, and the policy is given those of `W9`:
+    /// the given factors decide which program has which core for how long.
     W9,
 }
 
@@ -35,12 +35,12 @@ impl Programs {
     }
 }
 
-/// Programs under a policy, for so many seconds: where the first look is late, or the last swap is
-/// but half over, that is to be a small part of it.
+/// Programs under a policy, for this many seconds: long enough for a late first look or an
+/// unfinished last swap to be a small part.
 type Case = (&'static str, Programs, u32);
 
-/// Share of its time on fast cores that each program whose name begins so had; of those that are
-/// alike in ascending order.
+/// Share of its time on fast cores of each program whose name begins with `name`; of equal programs
+/// in ascending order.
 fn shares(record: &str, name: &str, programs: Programs) -> Vec<f64> {
     let record: Value =
         serde_json::from_str(record).unwrap_or_else(|error| panic!("{error}: {record}"));
@@ -57,7 +57,7 @@ fn shares(record: &str, name: &str, programs: Programs) -> Vec<f64> {
     apps.into_iter().map(|(_, share)| share).collect()
 }
 
-/// Greatest slowdown by least, of programs that always run.
+/// Greatest slowdown / least slowdown, of programs that always run.
 fn unfairness(shares: &[f64], programs: Programs) -> f64 {
     let slowdowns = shares
         .iter()
@@ -72,12 +72,12 @@ fn unfairness(shares: &[f64], programs: Programs) -> f64 {
 fn in_the_lab(cases: &[Case]) -> Option<(String, Vec<String>)> {
     let run = |&(policy, programs, seconds): &Case| {
         let factors = programs.factors();
-        let told: String =
+        let speedups: String =
             (1..).zip(&factors).map(|(i, factor)| format!(" --speedup app{i}={factor}")).collect();
-        // They begin at once, as in the simulator: who has slept has another load. But where they
-        // are told apart, they have to have their names before.
+        // Programs begin at once, as in the simulator: a thread that has slept has another load.
+        // Programs with different factors must have their names first.
         let first = if matches!(programs, Programs::W9) { "after 500 " } else { "" };
-        format!("run '{first}' {} {} -p {policy}{told}\n", factors.len(), seconds * 1000)
+        format!("run '{first}' {} {} -p {policy}{speedups}\n", factors.len(), seconds * 1000)
     };
     let runs: String = cases.iter().map(run).collect();
     let script = format!(
@@ -152,8 +152,8 @@ fn compare(cases: &[Case]) -> Option<Vec<(&'static str, f64, f64)>> {
 #[test]
 #[ignore = "boots a virtual machine: make vm-test"]
 fn programs_have_the_kinds_of_core_in_the_lab_that_they_have_in_the_simulator() {
-    // Emulated, a look takes 2 ms, and not some 20 us: age looks a tenth as often as it otherwise
-    // would, in the simulator, too.
+    // Under emulation a look takes 2 ms instead of some 20 us, so age looks a tenth as often as
+    // usual, in the simulator, too.
     let age = ("age:interval=100", Programs::Alike(4), 10);
     let cases = [
         ("acfs", Programs::W9, 15),
@@ -162,8 +162,7 @@ fn programs_have_the_kinds_of_core_in_the_lab_that_they_have_in_the_simulator() 
         age,
     ];
     let is_near = |&(_, share, unfairness): &(&str, f64, f64)| share <= 0.05 && unfairness <= 0.1;
-    // Of a busy host equal cores are not equal, and two equal programs not alike: those cases are
-    // tried again.
+    // Equal cores of a busy host are not equal, nor are equal programs: such cases are repeated.
     let (mut left, mut seen) = (cases.to_vec(), Vec::new());
     for _ in 0..3 {
         let Some(apart) = compare(&left) else { return };
@@ -180,8 +179,7 @@ fn programs_have_the_kinds_of_core_in_the_lab_that_they_have_in_the_simulator() 
 #[test]
 #[ignore = "boots a virtual machine, and takes long: make vm-test-long"]
 fn six_programs_are_as_unequal_in_the_lab_as_in_the_simulator_in_the_longer_run() {
-    // Whoever of equals is disturbed may lose its place to another: their shares are not what is
-    // kept.
+    // A disturbed program may lose its place to an equal one, so shares are not compared.
     let Some(apart) = compare(
         &["acfs", "hsp", "gts", "age:interval=100"].map(|policy| (policy, Programs::Alike(6), 20)),
     ) else {

@@ -1,5 +1,5 @@
-//! The unit of `evenkeel service` under systemd, this host's own, in the lab: what it forbids is
-//! nothing that the scheduler needs.
+//! The unit of `evenkeel service` under this host's own systemd, in the lab: it forbids nothing
+//! that the scheduler needs.
 
 use std::path::Path;
 
@@ -35,8 +35,8 @@ fn the_systemd_unit_loads_the_scheduler_starts_it_again_and_ends_it_in_the_longe
     let Some(ended) = guest_with("6.18", "/usr/bin/evenkeel", &with, &["sh", "/systemd.sh"]) else {
         return;
     };
-    // CAP_IPC_LOCK, CAP_SYS_NICE, CAP_PERFMON and CAP_BPF are what is left of the unit's once it is
-    // loaded.
+    // Of the unit's capabilities CAP_IPC_LOCK, CAP_SYS_NICE, CAP_PERFMON and CAP_BPF remain once
+    // the scheduler is loaded.
     let expected = "enabled\nCapEff: 000000c000804000\nNoNewPrivs: 1\nSeccomp: 2\nfour threads \
                     have run\n\
                     started again after kill -9\nstays ended after Alt-SysRq-S\nstays ended after \

@@ -7,17 +7,17 @@ use evenkeel_runtime::{Pool, PoolError};
 use crate::setting::{Setting, Size, Version};
 use crate::team::{PinError, Tasks, Team, on_cpus};
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
     /// When the parallel part began.
     pub began: Instant,
-    /// The same whatever the version and the number of workers.
+    /// The same for all versions and numbers of workers.
     pub checksum: u64,
-    /// The parallel part: with the starting of its threads where they are the app's own, without
-    /// the generation of its input.
+    /// Time of the parallel part: it includes the start of the app's own threads and excludes the
+    /// generation of its input.
     pub parallel: Duration,
-    /// As many as there were.
+    /// Number of workers that ran.
     pub workers: usize,
 }
 
@@ -35,13 +35,13 @@ pub enum AppError {
         /// What there is.
         versions: &'static [Version],
     },
-    /// A slow core was asked for where there are no blocks to be slow with.
+    /// A slow core was asked for, but the program has no blocks to slow down.
     #[error(
         "a slow core is for the blocks of phases: expected a program of phases, in version serial, \
          pinned, loop-static or loop-dynamic"
     )]
     Slow,
-    /// No worker is on the CPU that is to be slow.
+    /// No worker is on the CPU that should be slow.
     #[error("no worker is on CPU {slow}, which is to be slow; they are on {}", list(.cpus))]
     SlowCpu {
         /// Which CPU.
@@ -49,7 +49,7 @@ pub enum AppError {
         /// Those of the workers.
         cpus: Vec<u32>,
     },
-    /// There are no such workers.
+    /// No such pool can be made.
     #[error(transparent)]
     Pool(#[from] PoolError),
     /// A worker cannot be kept on its core.
@@ -58,7 +58,7 @@ pub enum AppError {
 }
 
 impl AppError {
-    /// Whether what was asked for makes no sense, rather than that it failed.
+    /// True if the request makes no sense; false if it failed.
     pub const fn is_usage(&self) -> bool {
         !matches!(self, Self::Pool(PoolError::Thread { .. }))
     }
@@ -76,7 +76,7 @@ fn names(versions: &[Version]) -> String {
 pub struct App {
     /// Its name in the suite.
     pub name: &'static str,
-    /// What it computes, in a line.
+    /// The computation, in a line.
     pub about: &'static str,
     /// How its parallel part is built, in a line.
     pub shape: &'static str,
@@ -115,35 +115,35 @@ pub trait Phases: Sized + Sync {
     fn run(&self, team: &impl Team);
 
     /// The parallel part in tasks: those of each phase wait for the phase before, unless the app
-    /// knows better.
+    /// gives finer dependences.
     fn tasks(&self, pool: &Pool) {
         self.run(&Tasks(pool));
     }
 
-    /// Of the result.
+    /// The checksum of the result.
     fn checksum(&self) -> u64;
 }
 
 /// An app whose parallel part is stages through which items pass.
 pub trait Stages: Sized + Sync {
-    /// What comes out at the end.
+    /// The result of the last stage.
     type Output: Send;
 
     /// Generates the input.
     fn generate(size: Size) -> Self;
 
-    /// One item after the other through all stages.
+    /// Passes one item after the other through all stages.
     fn serial(&self) -> Self::Output;
 
-    /// A thread per CPU for each stage in the middle; `None` is wherever the system puts it.
+    /// Runs each middle stage with a thread per CPU; `None` leaves the CPU to the system.
     ///
     /// # Errors
-    /// A thread that cannot be pinned.
+    /// A thread cannot be pinned.
     fn pinned(&self, cpus: &[Option<u32>]) -> Result<Self::Output, PinError>;
 
-    /// A pipeline of the pool.
+    /// Runs the stages as a pipeline of the pool.
     fn tasks(&self, pool: &Pool) -> Self::Output;
 
-    /// Of the output.
+    /// The checksum of the output.
     fn checksum(output: &Self::Output) -> u64;
 }

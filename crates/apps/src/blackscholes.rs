@@ -12,8 +12,8 @@
 //! function by the polynomial 26.2.17 of Abramowitz and Stegun, good to 7.5e-8.
 //!
 //! Shape: the portfolio in equal blocks, priced again in each of 100 runs that end at a barrier.
-//! The simplest there is: whoever gives equal parts to unequal cores waits for the slowest core 100
-//! times.
+//! This is the simplest shape: with equal parts on unequal cores, the program waits for the slowest
+//! core 100 times.
 
 use evenkeel_model::SplitMix64;
 use evenkeel_runtime::{Pool, Regions};
@@ -26,8 +26,8 @@ use crate::team::Team;
 
 /// How often the portfolio is priced, as in the suite.
 const RUNS: usize = 100;
-/// Of the portfolio: 6,400 tasks in 100 runs, as many as the task version has in the maturity
-/// study.
+/// Blocks of the portfolio: 6,400 tasks in 100 runs, as many as the task version has in the
+/// maturity study.
 const BLOCKS: usize = 64;
 
 /// A European option.
@@ -39,9 +39,9 @@ struct Asset {
     /// Interest without risk and standard deviation of the stock's return, both per year.
     rate: f64,
     volatility: f64,
-    /// Until then, years.
+    /// Time until the expiry, years.
     time: f64,
-    /// The right to buy, not to sell.
+    /// True for the right to buy, false for the right to sell.
     is_call: bool,
 }
 
@@ -75,7 +75,7 @@ impl Phases for Blackscholes {
         }
     }
 
-    /// A block's next run waits for its last one, and for no other block.
+    /// A block's next run waits for its own last run, and for no other block.
     fn tasks(&self, pool: &Pool) {
         let blocks = Regions::new(BLOCKS, 1);
         pool.scope(|scope| {

@@ -8,12 +8,11 @@
 //! Shape: lock-free swaps, and one barrier per temperature step. Memory-bound, as wires lead
 //! anywhere.
 //!
-//! What is not as in the suite: there threads swap random pairs whenever they like, and the result
-//! depends on who came first. Here a step pairs every element e with `e XOR mask` for a random
-//! mask, and all pairs decide on the places as they were before the step, of which there are two
-//! copies that take turns. So no pair can see another's swap before the next step, rather than now
-//! and then too late; all elements are tried in each step, rather than a fixed number of random
-//! ones; and the result is always the same.
+//! Differences from the suite: there threads swap random pairs at any time, and the result depends
+//! on their order. Here a step pairs every element e with `e XOR mask` for a random mask, and all
+//! pairs decide on the places before the step, of which there are two copies that take turns. So a
+//! pair sees another's swap in the next step and never earlier; each step tries all elements and
+//! not a fixed number of random ones; and the result is always the same.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -29,11 +28,11 @@ use crate::team::Team;
 const BLOCKS: usize = 64;
 /// Wires that begin at an element; on average as many end there.
 const FAN_OUT: usize = 5;
-/// Of the last step: that much longer wires are hardly ever taken any more. The first is the width
-/// of the chip.
+/// Temperature of the last step: it hardly ever accepts much longer wires any more. The first
+/// temperature is the width of the chip.
 const LAST_TEMPERATURE: f64 = 0.5;
 
-/// A netlist and where its elements are.
+/// A netlist and the places of its elements.
 pub struct Canneal {
     /// The wires of each element, both ends counted: it is joined to
     /// `neighbours[first[e]..first[e + 1]]`.
@@ -41,7 +40,7 @@ pub struct Canneal {
     neighbours: Vec<u32>,
     /// Places of the chip are numbered row by row; this is the logarithm of its width.
     width_log2: u32,
-    /// Of each element, before even steps and before odd ones.
+    /// Place of each element, before even steps and before odd ones.
     places: [Vec<AtomicU32>; 2],
     steps: usize,
 }
@@ -54,7 +53,7 @@ impl Phases for Canneal {
         let mut joined = vec![Vec::new(); elements];
         for from in 0..elements {
             for _ in 0..FAN_OUT {
-                // Most wires are short in some placement: it is there to be found.
+                // Most wires are short in some placement, which the annealing can find.
                 let reach = 1 << (1 + random.below(elements_log2 - 1));
                 let to = (from + 1 + random.below(reach)) % elements;
                 joined[from].push(to as u32);
@@ -121,8 +120,8 @@ impl Canneal {
         next[b as usize].store(to_b, Ordering::Relaxed);
     }
 
-    /// By how much the wires of an element get longer if it moves `to` a place. Those to its
-    /// partner stay as long as they are.
+    /// By how much the wires of an element get longer if it moves `to` a place. Wires to its
+    /// partner keep their length.
     fn change(&self, step: usize, element: u32, partner: u32, to: u32) -> i64 {
         let from = self.place(step, element);
         let others = self.neighbours_of(element).iter().filter(|&&other| other != partner);
@@ -150,7 +149,7 @@ impl Canneal {
         i64::from(x + y)
     }
 
-    /// Of all wires before a step.
+    /// Length of all wires before a step.
     fn wire_length(&self, step: usize) -> u64 {
         let elements = 0..self.places[0].len() as u32;
         let both_ends: i64 = elements
@@ -167,7 +166,7 @@ impl Canneal {
     }
 }
 
-/// The elements e and `e XOR mask` of a pair: e is the pair's number with a zero put in at the
+/// The elements e and `e XOR mask` of a pair: e is the pair's number with a zero inserted at the
 /// mask's highest bit.
 fn elements_of(pair: u32, mask: u32) -> [u32; 2] {
     let below = (1 << mask.ilog2()) - 1;
@@ -199,7 +198,7 @@ mod tests {
         places.sort_unstable();
         assert_eq!(places, (0..1024).collect::<Vec<_>>());
         let after = chip.wire_length(chip.steps);
-        // The placement that the wires were drawn for.
+        // The placement for which the wires were drawn.
         for (element, place) in chip.places[0].iter().enumerate() {
             place.store(element as u32, Ordering::Relaxed);
         }

@@ -11,21 +11,21 @@ impl Default for Checksum {
 }
 
 impl Checksum {
-    /// Takes a word in.
+    /// Adds a word.
     pub fn word(&mut self, word: u64) {
         self.0 = (self.0 ^ word).wrapping_mul(0x0000_0100_0000_01b3);
     }
 
-    /// Takes numbers in, bit by bit: two results that differ by a rounding differ.
+    /// Adds numbers, bit by bit: two results that differ by a rounding have different checksums.
     pub fn numbers(&mut self, numbers: impl IntoIterator<Item = f64>) {
         for number in numbers {
             self.word(number.to_bits());
         }
     }
 
-    /// What it comes to.
+    /// The checksum.
     pub fn finish(self) -> u64 {
-        // High bits of the words have to reach low bits of the sum: a multiplication only carries
+        // High bits of the words must reach low bits of the sum: a multiplication only carries
         // upwards.
         self.0 ^ (self.0 >> 32)
     }

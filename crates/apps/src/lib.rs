@@ -1,12 +1,11 @@
 //! Nine parallel programs, as the study "On the Maturity of Parallel Applications for Asymmetric
 //! Multi-Core Processors" (JPDC 2019) takes them from the PARSEC suite (Bienia, Kumar, Singh and
-//! Li, PACT 2008), written anew from their algorithms. Each is there [`serial`](Version::Serial),
+//! Li, PACT 2008), written anew from their algorithms. Each exists [`serial`](Version::Serial),
 //! with [`pinned`](Version::Pinned) threads, and on Evenkeel's runtime; its input is generated, in
 //! three sizes; its checksum is the same in every version and with any number of workers.
 //!
-//! Where to look: an app's file says at its head what it computes and from which paper; its `run`
-//! is the shape of its parallelism, in phases that a [`Team`](team::Team) carries out, or in stages
-//! that pass items on.
+//! The head of an app's file says what it computes and from which paper. Its `run` is the shape of
+//! its parallelism: phases that a [`Team`](team::Team) carries out, or stages that pass items on.
 
 mod app;
 mod checksum;

@@ -164,7 +164,7 @@ fn usage(what: String) -> Failure {
 
 fn print(what: impl fmt::Display) -> Result<(), Failure> {
     match writeln!(io::stdout(), "{what}") {
-        // Who reads our output may go.
+        // The reader of our output may have gone.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::Failed(anyhow::Error::from(error).context("cannot write to stdout")))
         }
@@ -172,14 +172,14 @@ fn print(what: impl fmt::Display) -> Result<(), Failure> {
     }
 }
 
-/// Help is no mistake, but comes this way, too.
+/// Help is no mistake, and is also reported this way.
 fn not_parsed(error: &clap::Error) -> ExitCode {
     if error.kind() == ErrorKind::DisplayHelp {
-        // Nothing is lost where the reader has gone.
+        // If the reader has gone, nothing is lost.
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
-    // Clap takes a paragraph for the mistake, one for a tip, and more for the usage.
+    // Clap prints a paragraph for the mistake, one for a tip, and more for the usage.
     let text = error.to_string();
     let mistake = text
         .split("\n\nUsage:")
@@ -193,7 +193,7 @@ fn not_parsed(error: &clap::Error) -> ExitCode {
 
 fn say(error: &anyhow::Error, code: u8) -> ExitCode {
     let line = format!("{error:#}").split_whitespace().collect::<Vec<_>>().join(" ");
-    // Nothing can be done where stderr is gone.
+    // If stderr is gone, nothing can be done.
     let _ = writeln!(io::stderr(), "error: {line}");
     ExitCode::from(code)
 }

@@ -1,4 +1,4 @@
-//! Chance with the bell curve.
+//! Random numbers with a normal distribution.
 
 use evenkeel_model::SplitMix64;
 

@@ -8,7 +8,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 
 use crate::team::{PinError, pin};
 
-/// Items that wait between two stages at most.
+/// The most items that wait between two stages.
 pub const QUEUE: usize = 64;
 
 /// The threads of a pipeline, in a scope that lets them borrow from the app.
@@ -19,7 +19,7 @@ pub struct Crew<'scope, 'env> {
 }
 
 impl<'scope, 'env> Crew<'scope, 'env> {
-    /// As yet without threads; they will be on these CPUs, one at least.
+    /// A crew without threads yet. They will run on these CPUs, at least one.
     pub fn new(scope: &'scope Scope<'scope, 'env>, cpus: &'env [Option<u32>]) -> Self {
         Self { scope, cpus, threads: RefCell::default() }
     }
@@ -34,8 +34,8 @@ impl<'scope, 'env> Crew<'scope, 'env> {
         receiver
     }
 
-    /// A stage in the middle: on each CPU a thread that makes the next item of one. Items may
-    /// overtake each other.
+    /// Adds a stage in the middle: on each CPU a thread that turns an item into the next one. Items
+    /// may overtake each other.
     pub fn stage<T: Send + 'scope, U: Send + 'scope>(
         &self,
         items: Receiver<T>,
@@ -49,7 +49,7 @@ impl<'scope, 'env> Crew<'scope, 'env> {
         receiver
     }
 
-    /// The last stage: one thread that takes the items as they come.
+    /// Adds the last stage: one thread that takes the items as they come.
     pub fn sink<T: Send + 'scope>(
         &self,
         items: Receiver<T>,
@@ -58,7 +58,7 @@ impl<'scope, 'env> Crew<'scope, 'env> {
         self.start(self.cpus[self.cpus.len() - 1], move || items.iter().for_each(&mut take));
     }
 
-    /// Waits for the end of all stages.
+    /// Waits until all stages have ended.
     ///
     /// # Errors
     /// A thread could not be pinned; then items are missing.
@@ -69,15 +69,15 @@ impl<'scope, 'env> Crew<'scope, 'env> {
         })
     }
 
-    /// A thread that cannot be pinned ends at once. It lets go of its queues then, so that no other
-    /// waits for it.
+    /// A thread that cannot be pinned ends at once. It drops its queues then, so that no other
+    /// thread waits for it.
     fn start(&self, cpu: Option<u32>, body: impl FnOnce() + Send + 'scope) {
         let thread = self.scope.spawn(move || pin(cpu).map(|()| body()));
         self.threads.borrow_mut().push(thread);
     }
 }
 
-/// Until there are no more, or nobody takes them.
+/// Passes items on until there are no more, or the receiver has gone.
 fn pass_on<T>(mut items: impl Iterator<Item = T>, to: &Sender<T>) {
     items.all(|item| to.send(item).is_ok());
 }

@@ -85,7 +85,7 @@ pub const APPS: &[App] = &[
     },
 ];
 
-/// The app of a name.
+/// The app of this name.
 pub fn find(name: &str) -> Option<&'static App> {
     APPS.iter().find(|app| app.name == name)
 }

@@ -1,4 +1,4 @@
-//! Running an app: its input is generated, its parallel part is timed.
+//! Runs an app: generates its input, and times its parallel part.
 
 use std::time::Instant;
 
@@ -46,7 +46,7 @@ pub fn stages<A: Stages>(setting: &Setting) -> Result<Outcome, AppError> {
     let parallel = began.elapsed();
     Ok(Outcome { began, checksum: A::checksum(&output), parallel, workers: workers.count() })
 }
-/// Those who do the work.
+/// The threads that do the work.
 enum Workers {
     /// A thread on the fastest of the CPUs.
     One(Option<u32>),
@@ -65,7 +65,7 @@ impl Workers {
             return Err(AppError::SlowCpu { slow: slow.cpu, cpus: cpus.flatten().collect() });
         }
         Ok(match setting.version {
-            // The pool knows the cores, and is gone before the threads come.
+            // The pool, which knows the cores, is dropped before the threads start.
             Version::Serial => Self::One(cpus.next().flatten()),
             Version::Pinned => Self::Pinned(cpus.collect()),
             Version::LoopStatic | Version::LoopDynamic | Version::Tasks => Self::Pool(pool),

@@ -18,12 +18,12 @@ pub enum Size {
 }
 
 impl Size {
-    /// As it is written.
+    /// Its word on the command line.
     pub fn name(self) -> &'static str {
         self.pick("small", "medium", "large")
     }
 
-    /// One of three, for this size.
+    /// The one of three values for this size.
     pub fn pick<T>(self, small: T, medium: T, large: T) -> T {
         match self {
             Self::Small => small,
@@ -51,7 +51,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// As it is written.
+    /// Its word on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Serial => "serial",
@@ -70,21 +70,19 @@ pub struct Setting {
     pub size: Size,
     /// How it comes to the cores.
     pub version: Version,
-    /// Workers, on the fastest cores, and round again where they are more than cores. Else one per
-    /// core.
+    /// Number of workers, on the fastest cores; beyond the number of cores they start again with
+    /// the fastest. `None`: one per core.
     pub workers: Option<usize>,
-    /// The machine that this is, a preset's name or a file. Else `EVENKEEL_MACHINE`, else what is
-    /// detected.
+    /// The machine, a preset's name or a file. `None`: `EVENKEEL_MACHINE`, else the detected one.
     pub machine: Option<String>,
-    /// Only these of the CPUs, by the numbers that the operating system gives them. Else all that
-    /// the process may use.
+    /// The CPUs to use, by the operating system's numbers. `None`: all that the process may use.
     pub cpus: Option<Vec<u32>>,
-    /// A CPU where the blocks of phases take longer.
+    /// A CPU on which the blocks of phases take longer.
     pub slow: Option<Slow>,
 }
 
 impl Setting {
-    /// The pool that this asks for, of the cores that the calling thread may use.
+    /// The pool of these settings, on the cores that the calling thread may use.
     pub(crate) fn pool(&self) -> Result<Pool, PoolError> {
         let mut builder = Pool::builder();
         if let Some(workers) = self.workers {

@@ -1,17 +1,17 @@
-//! Memory that the workers of a phase share. Nobody writes what another reads in the same phase:
-//! that is what the end of a phase is for. The types here let the compiler believe it.
+//! Memory that the workers of a phase share. In one phase no worker writes what another reads; the
+//! end of a phase separates them. The types here express this for the compiler.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// One value per block, each behind a lock that is never waited for where the phases are right: a
-/// few nanoseconds a block.
+/// One value per block, each behind a lock. In a correct app no thread ever waits for a lock, which
+/// costs a few nanoseconds a block.
 #[derive(Debug, Default)]
 pub struct Blocks<T>(Vec<RwLock<T>>);
 
 impl<T> Blocks<T> {
-    /// A block for each value.
+    /// Makes a block for each value.
     pub fn new(values: impl IntoIterator<Item = T>) -> Self {
         Self(values.into_iter().map(RwLock::new).collect())
     }
@@ -21,38 +21,37 @@ impl<T> Blocks<T> {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// A block that nobody writes in this phase.
+    /// A block that no worker writes in this phase.
     pub fn read(&self, block: usize) -> RwLockReadGuard<'_, T> {
-        // Poisoned by a panic that the team passes on anyway.
+        // A panic poisons it; the team passes that panic on anyway.
         self.0[block].read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A block that nobody else has to do with in this phase.
+    /// A block that no other worker uses in this phase.
     pub fn write(&self, block: usize) -> RwLockWriteGuard<'_, T> {
         self.0[block].write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Blocks<f64> {
-    /// Their sum, added in the order of the blocks: the same bits whoever computed them.
+    /// Their sum, added in the order of the blocks: the same bits whichever workers computed them.
     pub fn sum(&self) -> f64 {
         (0..self.len()).map(|block| *self.read(block)).sum()
     }
 }
 
-/// Numbers of which any worker may read any, and each is written by one of them: atomics without an
-/// order, which compile to plain loads and stores, but keep the compiler from using vector
-/// instructions.
+/// Numbers that any worker may read, each of which one worker writes. They are relaxed atomics,
+/// which compile to plain loads and stores, but keep the compiler from using vector instructions.
 #[derive(Debug, Default)]
 pub struct SharedF64s(Vec<AtomicU64>);
 
 impl SharedF64s {
-    /// So many zeros.
+    /// Makes `count` zeros.
     pub fn zeros(count: usize) -> Self {
         Self((0..count).map(|_| AtomicU64::new(0)).collect())
     }

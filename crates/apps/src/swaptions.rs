@@ -17,8 +17,8 @@
 //! worth max(0, 1 - P(T_n) - strike x sum of h P(T_i)) then, P the prices of bonds.
 //!
 //! Shape: 128 swaptions with equal numbers of trials, in equal blocks; one join at the end. Each
-//! swaption has its own random numbers. Few and coarse pieces: where cores are unequal, the last
-//! one decides.
+//! swaption has its own random numbers. The pieces are few and coarse: on unequal cores the last
+//! one decides the time.
 
 use evenkeel_model::SplitMix64;
 
@@ -100,7 +100,8 @@ impl Phases for Swaptions {
 }
 
 impl Swaption {
-    /// Of the swap that is entered at expiry, by the curve as it is then, as part of the principal.
+    /// Value of the swap that is entered at expiry, by the curve at that time, as part of the
+    /// principal.
     fn value(&self, curve: &Curve) -> f64 {
         let mut bond = 1.0;
         let mut fixed = 0.0;
@@ -120,8 +121,8 @@ fn volatility(factor: usize, steps: usize) -> f64 {
     [0.01, 0.006 * (1.0 - 2.0 * x), 0.003 * (1.0 - 6.0 * x * (1.0 - x))][factor]
 }
 
-/// Mean over random paths of a `payoff`, which gets the discount until the swaption's expiry and
-/// the curve as it is then.
+/// Mean of a `payoff` over random paths. It gets the discount until the swaption's expiry and the
+/// curve at that time.
 fn expectation(
     trials: usize,
     swaption: &Swaption,
@@ -175,7 +176,7 @@ fn drifts(volatilities: &[Curve; FACTORS]) -> Curve {
     drifts
 }
 
-/// One of four normal numbers is thrown away.
+/// Draws normal numbers in pairs, so one of four is unused.
 fn normal_shocks(random: &mut SplitMix64) -> [f64; FACTORS] {
     let ((a, b), (c, _)) = (normal_pair(random), normal_pair(random));
     [a, b, c]

@@ -8,17 +8,22 @@ pub fn plus(a: Vector, factor: f64, b: Vector) -> Vector {
     std::array::from_fn(|axis| a[axis] + factor * b[axis])
 }
 
-/// The product that is a number.
+/// The scalar product.
 pub fn dot(a: Vector, b: Vector) -> f64 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
-/// Of the length.
+/// Square of the length.
 pub fn square(a: Vector) -> f64 {
     dot(a, a)
 }
 
-/// The product that is at right angles to both.
+/// The vector product.
 pub fn cross(a: Vector, b: Vector) -> Vector {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+}
+
+/// Square of the distance of two points in a space of any dimension.
+pub fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
 }

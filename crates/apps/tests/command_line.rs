@@ -1,4 +1,4 @@
-//! What `evenkeel-apps` prints, and how it ends.
+//! The output of `evenkeel-apps`, and its exit codes.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::process::{Command, Output};

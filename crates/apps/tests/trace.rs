@@ -1,5 +1,5 @@
-//! Traces of mini-apps, asked in SQL: what the runtime records of real programs. Skipped, in a
-//! line, where tests/setup-perfetto.sh has made no Python environment under target/.
+//! Traces of mini-apps, queried in SQL: what the runtime records of real programs. Skipped, with a
+//! line that says so, if tests/setup-perfetto.sh has made no Python environment under target/.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
@@ -7,8 +7,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-/// Runs a version of an app with so many workers, and asks its trace. None: there is nothing to ask
-/// with.
+/// Runs a version of an app with this number of workers, and queries its trace. `None`: there is no
+/// Python environment.
 fn ask(app: &str, version: &str, queries: &[&str]) -> Option<Vec<Value>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let python = root.join("target/perfetto/bin/python");
@@ -33,7 +33,7 @@ fn ask(app: &str, version: &str, queries: &[&str]) -> Option<Vec<Value>> {
     Some(answers.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
 }
 
-/// Tasks that begin before one that they have to wait for has ended.
+/// Tasks that begin before a task that they wait for has ended.
 const TOO_EARLY: &str = "select before.name, after.name from flow join slice before on before.id = \
                          slice_out \
      join slice after on after.id = slice_in where before.ts + before.dur > after.ts";
@@ -97,12 +97,14 @@ fn a_loop_has_chunks_that_do_not_overlap_and_are_all_of_it() {
         "blackscholes",
         "loop-dynamic",
         &[
-            // The loops of the app are of one length, and as many as chunks that begin at 0.
+            // The loops of the app have one length, and their number is that of the chunks that
+            // begin at 0.
             &format!(
                 "select count(*) > 0, sum(end <= first), sum(end - first) = max(end) * sum(first = \
                  0) from ({chunks})"
             ),
-            // Chunks at work at the same time are of one loop: an app with a barrier after each.
+            // Chunks that run at the same time belong to one loop: the app has a barrier after
+            // each.
             &format!(
                 "with chunk as ({chunks}) select count(*) from chunk a join chunk b on a.first < \
                  b.first and b.first < a.end \

@@ -1,5 +1,5 @@
 //! The checksum of an app is the same in every version and with any number of workers, of one kind
-//! or two. With small inputs, or with those that EVENKEEL_APPS_SIZE names: `make apps-test` has the
+//! or two. Inputs are small, or those that EVENKEEL_APPS_SIZE names; `make apps-test` runs the
 //! others.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -19,7 +19,7 @@ static SIZE: LazyLock<Size> = LazyLock::new(|| {
     })
 });
 
-/// Workers, and the machine that they say they are on.
+/// Numbers of workers, and the machines that they are told to be on.
 const SETTINGS: [(usize, Option<&str>); 6] =
     [(2, None), (5, Some(TWO_KINDS)), (1, None), (3, None), (7, None), (2, Some(TWO_KINDS))];
 
@@ -50,7 +50,7 @@ fn is_the_same(app: &str, versions: impl Iterator<Item = Version>) {
     }
 }
 
-/// Those that run on the runtime.
+/// The versions that run on the runtime.
 fn versions_on_a_pool(app: &str) -> impl Iterator<Item = Version> {
     let versions = evenkeel_apps::find(app).unwrap().versions.iter().copied();
     versions.filter(|version| !matches!(version, Version::Serial | Version::Pinned))

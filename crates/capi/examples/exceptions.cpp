@@ -1,4 +1,4 @@
-// What a task or a loop throws comes out of the call that it was given to, and the pool works on.
+// An exception of a task or a loop leaves the call that it was given to, and the pool works on.
 #include <evenkeel.hpp>
 #include <iostream>
 #include <stdexcept>

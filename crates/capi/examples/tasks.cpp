@@ -55,7 +55,8 @@ int main() {
     });
     std::cout << leaves << '\n';
 
-    // What waits for what is found out once. Closures of any kind: this one owns a text.
+    // The order of a graph's tasks is computed once. Closures may be of any kind: this one owns a
+    // text.
     std::string text;
     evenkeel::Handle of_text;
     auto graph = pool.record([&](evenkeel::Recorder& g) {

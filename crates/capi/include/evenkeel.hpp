@@ -1,23 +1,25 @@
 // Evenkeel for C++17: parallel programs that use all cores of a hybrid processor at once, and
 // finish together.
 //
-//     evenkeel::Pool pool;                                               // one worker per core,
-//     pinned, core kinds detected pool.for_each(0, n, [&](std::size_t i) { … }); // a loop: no
-//     chunk size to tune pool.scope([&](evenkeel::Scope& s) {                               //
-//     tasks by what they read and write
+//     // One worker per core, pinned; the kinds of core are detected.
+//     evenkeel::Pool pool;
+//     // A loop without a chunk size to tune.
+//     pool.for_each(0, n, [&](std::size_t i) { … });
+//     // Tasks with the data that they read and write.
+//     pool.scope([&](evenkeel::Scope& s) {
 //         s.task().reads(a).writes(b).label("step").run([=] { … });
 //     });
 //
-// Exceptions. What your functions throw comes out of the call that they were given to: the first of
-// them, once. What has not begun of the loop, scope, graph run or pipeline by then is left out.
-// What evenkeel itself cannot do is an evenkeel::Error.
+// Exceptions. The call that a function was given to throws the first exception of its functions,
+// once. The parts of the loop, scope, graph run or pipeline that have not begun by then are left
+// out. If evenkeel itself fails, it throws an evenkeel::Error.
 //
-// Threads. Functions run on the pool's workers, many at a time. A Pool, Handle or Regions may be
-// used by all threads at once; all else belongs to one thread at a time unless it says otherwise.
+// Threads. Functions run on the pool's workers, many at a time. All threads may use a Pool, Handle
+// or Regions at once; all else belongs to one thread at a time unless it says otherwise.
 //
-// Cost. A loop calls through a pointer once for each part of it that is handed out, and is inlined
-// within. A task keeps its closure: in place, where that is trivially copyable and has at most 152
-// bytes; else on the heap.
+// Cost. A loop calls through a pointer once for each part that is handed out, and is inlined within
+// the part. A task keeps its closure: in place, where that is trivially copyable and has at most
+// 152 bytes; else on the heap.
 #ifndef EVENKEEL_HPP
 #define EVENKEEL_HPP
 
@@ -37,56 +39,55 @@
 
 namespace evenkeel {
 
-/// What a pool is to be like. What is not said comes from the environment (EVENKEEL_MACHINE,
+/// Options of a pool. An option that is not set comes from the environment (EVENKEEL_MACHINE,
 /// EVENKEEL_POLICY, EVENKEEL_SCHEDULE, EVENKEEL_LEND, EVENKEEL_TRACE, EVENKEEL_SUMMARY), else from
 /// the machine.
 class Options {
 public:
-    /// So many workers, 1 to 4096: on the fastest cores, and round again where they are more than
-    /// cores.
+    /// Sets the number of workers, 1 to 4096. They are on the fastest cores; workers beyond the
+    /// number of cores share cores again from the fastest.
     Options& workers(std::size_t count) {
         evenkeel_options_workers(options_.get(), count);
         return *this;
     }
-    /// How tasks find their workers: "fifo", "steal", "steal-kind" (the default), "cats".
+    /// Sets how tasks find their workers: "fifo", "steal", "steal-kind" (the default), "cats".
     Options& policy(const std::string& name) {
         detail::check(evenkeel_options_policy(options_.get(), name.c_str()));
         return *this;
     }
-    /// How loops are shared out that do not say: "static", "dynamic", "guided", "aid-static",
-    /// "aid-dynamic", "aid-affinity", each with ",CHUNK" where wanted.
+    /// Sets the schedule of loops without one of their own: "static", "dynamic", "guided",
+    /// "aid-static", "aid-dynamic", "aid-affinity", each optionally with ",CHUNK".
     Options& schedule(const std::string& schedule) {
         detail::check(evenkeel_options_schedule(options_.get(), schedule.c_str()));
         return *this;
     }
-    /// The machine whose kinds of core count: a preset's name or a file.
+    /// Sets the machine whose kinds of core are used: a preset's name or a file.
     Options& machine(const std::string& name_or_path) {
         detail::check(evenkeel_options_machine(options_.get(), name_or_path.c_str()));
         return *this;
     }
-    /// Whether each worker keeps to its core (but lend()). It does unless told otherwise.
+    /// Sets if each worker is pinned to its core (see lend()). The default is true.
     Options& pin(bool pins) {
         evenkeel_options_pin(options_.get(), pins);
         return *this;
     }
-    /// Whether a worker that loses its core to another program while it has work in hand is lent
-    /// that of one that has nothing to do, until it has done that work; and so is one that works on
-    /// a slower core while one on a faster core has had nothing to do for a millisecond. It is
-    /// unless told otherwise.
+    /// Sets if cores are lent. A worker that loses its core to another program while it has work in
+    /// hand then gets the core of a worker that has nothing to do, until that work is done. So does
+    /// a worker on a slower core, if a worker on a faster core has had nothing to do for a
+    /// millisecond. The default is true.
     Options& lend(bool lends) {
         evenkeel_options_lend(options_.get(), lends);
         return *this;
     }
-    /// The file that the pool's destructor writes a trace to, to be opened at ui.perfetto.dev: what
-    /// each worker did when, and what had to wait for what. "%p" in its name stands for the
-    /// process's number; "": none. A file that cannot be written is said on stderr, and is no
-    /// error.
+    /// Sets the file to which the pool's destructor writes a trace, for ui.perfetto.dev: what each
+    /// worker did when, and what had to wait for what. "%p" in its name stands for the process's
+    /// number; "": no trace. A file that cannot be written gives a message on stderr, and no error.
     Options& trace(const std::string& file) {
         detail::check(evenkeel_options_trace(options_.get(), file.c_str()));
         return *this;
     }
-    /// Whether the pool's destructor writes to stderr what the pool has done: Pool::summary().
-    /// Costs of tasks with labels are then learnt on cores of one kind, too.
+    /// Sets if the pool's destructor writes Pool::summary() to stderr. Costs of tasks with labels
+    /// are then learnt on cores of one kind, too.
     Options& summary(bool wanted) {
         evenkeel_options_summary(options_.get(), wanted);
         return *this;
@@ -141,12 +142,12 @@ public:
         return text;
     }
 
-    /// The pool, for the C interface. It stays ours.
+    /// The pool, for the C interface. This object keeps it.
     const evenkeel_pool* c() const { return pool_.get(); }
 
     /// Calls `f` on a worker, and returns what it returns. Loops, scopes and joins inside begin
-    /// without a change of threads: so a program with many short ones does well to be in one call
-    /// of this as a whole.
+    /// without a change of threads. So a program with many short ones does well to run in one such
+    /// call.
     template <class F>
     auto run(F&& f) const -> std::invoke_result_t<F&> {
         detail::Result<std::invoke_result_t<F&>> result;
@@ -156,9 +157,9 @@ public:
         return result.take();
     }
 
-    /// As `run`, but what is begun within is kept to itself: whoever waits there for a scope, a
-    /// loop or a join does nothing meanwhile but what was begun there, too. For waits with a lock
-    /// in hand that other tasks want.
+    /// As `run`, but work begun inside is kept apart: a worker that waits inside for a scope, a
+    /// loop or a join meanwhile does only work that was begun there, too. Use it to wait with a
+    /// lock in hand that other tasks take.
     template <class F>
     auto isolate(F&& f) const -> std::invoke_result_t<F&> {
         detail::Result<std::invoke_result_t<F&>> result;
@@ -168,8 +169,8 @@ public:
         return result.take();
     }
 
-    /// Calls two functions, perhaps at once, and returns a pair of what they return; nothing, where
-    /// they do not.
+    /// Calls two functions, perhaps at once, and returns a pair of their results; nothing if they
+    /// return nothing.
     template <class A, class B>
     auto join(A&& a, B&& b) const {
         using First = std::invoke_result_t<A&>;
@@ -214,16 +215,15 @@ public:
             .map_reduce(std::move(identity), std::forward<Map>(map), std::forward<Reduce>(reduce));
     }
 
-    /// A loop of which more can be said before it begins.
+    /// A loop with options to set before it begins.
     template <class B, class E>
     auto over(B begin, E end) const {
         using I = std::common_type_t<B, E>;
         return Over<I>(pool_.get(), static_cast<I>(begin), static_cast<I>(end));
     }
 
-    /// Calls `f(Scope&)` on a worker; returns what that returns, when all tasks created in the
-    /// scope have ended. Where one of them throws, or `f` does, those that have not begun are left
-    /// out.
+    /// Calls `f(Scope&)` on a worker; returns its result when all tasks created in the scope have
+    /// ended. If one of them or `f` throws, tasks that have not begun are left out.
     template <class F>
     auto scope(F&& f) const -> std::invoke_result_t<F&, Scope&> {
         struct Call {
@@ -243,16 +243,17 @@ public:
         return call.result.take();
     }
 
-    /// Calls `f(Recorder&)`, here, and returns a graph of the tasks that it created, to be run
-    /// again and again. The pool must be there whenever it is.
+    /// Calls `f(Recorder&)` on this thread, and returns a graph of the tasks that it created. The
+    /// graph can be run again and again; the pool must exist whenever it is.
     template <class F>
     Graph record(F&& f) const {
         return recorded(f, [this](evenkeel_recorder* recorder) {
             return evenkeel_graph_new(pool_.get(), recorder);
         });
     }
-    /// The same, to be run by this policy, whatever the pool's is: "heft", "cpop", "peft", "dls"
-    /// and others plan the whole graph by what tasks cost, see evenkeel_graph_new_with().
+    /// As record(), for a graph that this policy runs, whatever the pool's is: "heft", "cpop",
+    /// "peft", "dls" and others plan the whole graph by the costs of its tasks, see
+    /// evenkeel_graph_new_with().
     template <class F>
     Graph record_with(const char* policy, F&& f) const {
         return recorded(f, [this, policy](evenkeel_recorder* recorder) {
@@ -260,8 +261,8 @@ public:
         });
     }
 
-    /// Items from `source`, which returns a std::optional, empty when there are no more, go through
-    /// the stages that are added to it. The source is asked by one worker at a time.
+    /// A pipeline. Items from `source`, which returns a std::optional, empty when there are no
+    /// more, go through the stages that are added to it. One worker at a time calls the source.
     template <class Source>
     auto pipeline(Source source) const {
         using Item = typename std::invoke_result_t<Source&>::value_type;

@@ -7,15 +7,14 @@ use std::mem::MaybeUninit;
 
 use crate::error::{Error, check, given};
 
-/// A function of yours with its data. 0: all went well.
+/// A function of yours with its data. It returns 0 for success.
 pub type Function = Option<unsafe extern "C" fn(data: *mut c_void) -> c_int>;
-/// Gives back what is not needed any more: free() is one.
+/// Gives back data that is not needed any more: free() is one.
 pub type Release = Option<unsafe extern "C" fn(data: *mut c_void)>;
 
 type Run = unsafe extern "C" fn(data: *mut c_void) -> c_int;
 
-/// What a function is given. It goes with its function to whatever thread that runs on, as the
-/// header says.
+/// The data of a function. It goes with the function to any thread, as the header says.
 #[derive(Clone, Copy)]
 pub struct Data(pub *mut c_void);
 
@@ -25,19 +24,20 @@ unsafe impl Send for Data {}
 unsafe impl Sync for Data {}
 
 impl Data {
-    /// As it was given. A method, so that closures have all of this and not its field alone.
+    /// The pointer as it was given. It is a method, so that closures capture all of this and not
+    /// its field alone.
     pub const fn pointer(self) -> *mut c_void {
         self.0
     }
 }
 
-/// Takes closures of whatever type.
+/// Takes closures of any type.
 pub trait Sink {
-    /// Takes one.
+    /// Takes a closure.
     fn put(self, closure: impl Fn() + Send + Sync + 'static);
 }
 
-/// Data that is released when it is dropped, whether its function was called or not.
+/// Data that is released when it is dropped, even if its function was never called.
 struct Owned {
     data: Data,
     release: Release,
@@ -46,7 +46,7 @@ struct Owned {
 impl Drop for Owned {
     fn drop(&mut self) {
         if let Some(release) = self.release {
-            // SAFETY: a function of the caller's, with its data; nobody has it any more.
+            // SAFETY: a function of the caller, with its data, which no other code uses any more.
             unsafe { release(self.data.pointer()) };
         }
     }
@@ -58,7 +58,7 @@ impl Owned {
     }
 }
 
-/// Puts a function with its data into a sink. Where that fails, the data has been released.
+/// Puts a function with its data into a sink. If that fails, the data has been released.
 #[inline]
 pub fn put_owned(
     sink: Result<impl Sink, Error>,
@@ -68,17 +68,17 @@ pub fn put_owned(
 ) -> Result<(), Error> {
     let owned = Owned { data: Data(data), release };
     let (run, sink) = (given(run, "run")?, sink?);
-    // SAFETY: a function of the caller's, with its data, which has not been released.
+    // SAFETY: a function of the caller, with its data, which has not been released.
     sink.put(move || check(unsafe { run(owned.pointer()) }));
     Ok(())
 }
 
-/// Bytes, aligned as C aligns anything.
+/// Bytes with the greatest alignment of C.
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
 struct Bytes<const N: usize>([MaybeUninit<u8>; N]);
 
-/// A copy of data, in place (`Copied<Bytes<N>>`) or, where it is large, on the heap
+/// A copy of data, in place (`Copied<Bytes<N>>`), or on the heap if it is large
 /// (`Box<Copied<[…]>>`).
 #[repr(transparent)]
 struct Copied<B: ?Sized>(UnsafeCell<B>);
@@ -94,7 +94,7 @@ impl<B: ?Sized> Copied<B> {
     }
 }
 
-/// Puts a function with a copy of so many bytes into a sink.
+/// Puts a function with a copy of `size` bytes into a sink.
 #[inline]
 pub fn put_copy(
     sink: Result<impl Sink, Error>,
@@ -106,7 +106,7 @@ pub fn put_copy(
     if size > 0 && data.is_null() {
         return Err(Error::Null("data"));
     }
-    // With what is before it, each fills a block of the runtime's (crates/runtime, arena.rs).
+    // With what precedes it, each size fills a block of the runtime (crates/runtime, arena.rs).
     match size {
         0..=32 => put_in_place::<32>(sink, run, data, size),
         33..=96 => put_in_place::<96>(sink, run, data, size),
@@ -117,7 +117,7 @@ pub fn put_copy(
                 .collect();
             // SAFETY: the caller's bytes, and at least as many of ours.
             unsafe { copy[0].pointer().copy_from_nonoverlapping(data, size) };
-            // SAFETY: a function of the caller's, with the copy of its data.
+            // SAFETY: a function of the caller, with the copy of its data.
             sink.put(move || check(unsafe { run(copy[0].pointer()) }));
         }
     }
@@ -130,6 +130,6 @@ fn put_in_place<const N: usize>(sink: impl Sink, run: Run, data: *const c_void, 
     // SAFETY: the caller's bytes, and at least as many of ours.
     unsafe { bytes.0.as_mut_ptr().cast::<c_void>().copy_from_nonoverlapping(data, size) };
     let copy = Copied(UnsafeCell::new(bytes));
-    // SAFETY: a function of the caller's, with the copy of its data.
+    // SAFETY: a function of the caller, with the copy of its data.
     sink.put(move || check(unsafe { run(copy.pointer()) }));
 }

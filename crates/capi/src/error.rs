@@ -1,4 +1,4 @@
-//! What went wrong, and how it gets from where it did to the caller.
+//! Errors, and how they get from their origin to the caller.
 #![expect(unsafe_code, reason = "functions have their names for C; texts come as pointers")]
 
 use std::any::Any;
@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use runtime::PoolError;
 
-/// What is returned where evenkeel itself could not do it: evenkeel_error() says why.
+/// The return value if evenkeel itself has failed: evenkeel_error() says why.
 pub const EVENKEEL_ERROR: c_int = -2147483647;
 
 /// Why a call from C is not carried out.
@@ -32,10 +32,10 @@ pub enum Error {
          (evenkeel_scope_spawn works anywhere)"
     )]
     Thread,
-    /// Given what an earlier call did not make.
+    /// An argument is NULL because an earlier call failed.
     #[error("{}", earlier())]
     Earlier,
-    /// One run at a time.
+    /// The graph is running already.
     #[error("the graph is being run")]
     Running,
 }
@@ -44,8 +44,8 @@ thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
 }
 
-/// Why the last call of this thread that returned EVENKEEL_ERROR, or NULL where a pointer was due,
-/// did so. Valid until the next one that does; "" if there was none.
+/// The reason of the last failure of a call of this thread that returned EVENKEEL_ERROR, or NULL in
+/// place of a pointer. Valid until the next failure; "" if there was none.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_error() -> *const c_char {
     LAST.with_borrow(|last| last.as_ptr())
@@ -57,20 +57,20 @@ fn earlier() -> String {
 }
 
 fn remember(message: &str) {
-    // Nothing is lost by leaving out what C would take for the end.
+    // The message must not contain the end of a C string.
     let message = CString::new(message.replace('\0', " ")).unwrap_or_default();
     LAST.set(message);
 }
 
-/// A function of C has failed. Goes the way of a panic.
+/// A function of C has failed. This unwinds as the payload of a panic.
 struct Failed {
     code: c_int,
-    /// What evenkeel said on the thread where that function ran, if it was evenkeel that failed
-    /// there.
+    /// The message of evenkeel on the thread of that function, if evenkeel failed there.
     message: Option<CString>,
 }
 
-/// Goes on where a function of C returned 0; otherwise unwinds to the call that it was given to.
+/// Returns if a function of C returned 0; otherwise unwinds to the call that the function was given
+/// to.
 #[inline]
 pub fn check(code: c_int) {
     if code != 0 {
@@ -84,7 +84,7 @@ fn fail(code: c_int) -> ! {
     resume_unwind(Box::new(Failed { code, message }))
 }
 
-/// The way from C into Rust: no panic goes out of it.
+/// The entry from C into Rust: no panic leaves it.
 pub fn guard(f: impl FnOnce() -> Result<(), Error>) -> c_int {
     match catch_unwind(AssertUnwindSafe(f)) {
         Ok(Ok(())) => 0,
@@ -96,7 +96,7 @@ pub fn guard(f: impl FnOnce() -> Result<(), Error>) -> c_int {
     }
 }
 
-/// As [`guard`], for what makes something: NULL where it fails.
+/// As [`guard`], for calls that make something: NULL if they fail.
 pub fn guard_new<T>(f: impl FnOnce() -> Result<T, Error>) -> Option<Box<T>> {
     let mut made = None;
     let code = guard(|| {
@@ -128,7 +128,7 @@ pub fn given<T>(argument: Option<T>, name: &'static str) -> Result<T, Error> {
     argument.ok_or(Error::Null(name))
 }
 
-/// A text of the caller's, for as long as the call.
+/// A text of the caller, for the time of the call.
 pub fn text<'a>(pointer: *const c_char, name: &'static str) -> Result<&'a str, Error> {
     if pointer.is_null() {
         return Err(Error::Null(name));

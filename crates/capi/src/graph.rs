@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::error::{Error, given, guard, guard_new, text};
 use crate::pool::Pool;
 
-/// Where the tasks of a graph are recorded, by evenkeel_recorder_task(). Handles and regions that
-/// they name must be there until evenkeel_graph_new().
+/// Records the tasks of a graph, by evenkeel_recorder_task(). Handles and regions that they name
+/// must exist until evenkeel_graph_new().
 #[derive(Default)]
 pub struct Recorder {
     pub(crate) recorder: runtime::Recorder<'static>,
 }
 
-/// A recorded graph. May be used by all threads; one of them runs it at a time.
+/// A recorded graph. All threads may use it; one at a time runs it.
 pub struct Graph {
     graph: UnsafeCell<runtime::Graph<'static, 'static>>,
     is_running: AtomicBool,
@@ -28,20 +28,20 @@ pub struct Graph {
 // SAFETY: a run has the graph for itself: `is_running`.
 unsafe impl Sync for Graph {}
 
-/// Nothing has been recorded.
+/// A new recorder without tasks.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_recorder_new() -> Option<Box<Recorder>> {
     guard_new(|| Ok(Recorder::default()))
 }
 
-/// Gives a recorder back. What it has recorded, and is in no graph, is released.
+/// Gives a recorder back. Recorded tasks that are in no graph are released.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_recorder_drop(recorder: Option<Box<Recorder>>) {
     drop(recorder);
 }
 
-/// Makes a graph of what has been recorded, for workers of this pool, which must be there whenever
-/// the graph is run. The recorder is empty after it.
+/// Makes a graph of the recorded tasks, for workers of this pool, which must exist whenever the
+/// graph is run. The recorder is empty after it.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_graph_new(
     pool: Option<&Pool>,
@@ -50,10 +50,10 @@ pub extern "C" fn evenkeel_graph_new(
     guard_new(|| Ok(graph(given(pool, "pool")?.pool.record(recorded(recorder)?))))
 }
 
-/// The same, to be run by this policy, whatever the pool's is: "heft", "cpop", "peft", "dls",
-/// "ldcp", "lmt" and "hed" plan the whole graph, by what tasks cost (evenkeel_task_cost(),
-/// evenkeel_task_label()); those of evenkeel_options_policy() take tasks as they become ready.
-/// Where there is no such policy the recorder keeps what it has.
+/// As evenkeel_graph_new(), for a graph that this policy runs, whatever the pool's is. "heft",
+/// "cpop", "peft", "dls", "ldcp", "lmt" and "hed" plan the whole graph, by the costs of its tasks
+/// (evenkeel_task_cost(), evenkeel_task_label()); those of evenkeel_options_policy() take tasks as
+/// they become ready. If there is no such policy, the recorder keeps its tasks.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_graph_new_with(
     pool: Option<&Pool>,
@@ -66,7 +66,7 @@ pub extern "C" fn evenkeel_graph_new_with(
     })
 }
 
-/// Puts what has been recorded where tasks are recorded.
+/// Adds the recorded tasks to a recorder of the runtime.
 fn recorded(
     recorder: Option<&mut Recorder>,
 ) -> Result<impl FnOnce(&mut runtime::Recorder<'static>), Error> {
@@ -75,15 +75,15 @@ fn recorded(
 }
 
 fn graph(graph: runtime::Graph<'_, 'static>) -> Graph {
-    // SAFETY: lifetimes alone. The header says how long the pool has to be there.
+    // SAFETY: this changes lifetimes alone. The header says how long the pool must exist.
     let graph = unsafe {
         transmute::<runtime::Graph<'_, 'static>, runtime::Graph<'static, 'static>>(graph)
     };
     Graph { graph: UnsafeCell::new(graph), is_running: AtomicBool::new(false) }
 }
 
-/// Runs every task once, and returns when all have ended. Where one fails, those that have not
-/// begun are left out. The graph can be run again.
+/// Runs every task once, and returns when all have ended. If one fails, tasks that have not begun
+/// are left out. The graph can be run again.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_graph_run(graph: Option<&Graph>) -> c_int {
     guard(|| {
@@ -92,13 +92,13 @@ pub extern "C" fn evenkeel_graph_run(graph: Option<&Graph>) -> c_int {
             return Err(Error::Running);
         }
         let _run = Run(graph);
-        // SAFETY: nobody else runs it.
+        // SAFETY: no other thread runs it.
         unsafe { &mut *graph.graph.get() }.run();
         Ok(())
     })
 }
 
-/// A run under way.
+/// A run in progress.
 struct Run<'a>(&'a Graph);
 
 impl Drop for Run<'_> {
@@ -107,14 +107,14 @@ impl Drop for Run<'_> {
     }
 }
 
-/// How many tasks it has.
+/// The number of its tasks.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_graph_len(graph: &Graph) -> usize {
-    // SAFETY: a run does not change how many there are.
+    // SAFETY: a run does not change the number of tasks.
     unsafe { &*graph.graph.get() }.len()
 }
 
-/// Gives a graph back that is not being run.
+/// Gives a graph back. It must not be running.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_graph_drop(graph: Option<Box<Graph>>) {
     drop(graph);

@@ -2,8 +2,8 @@
 //! function asks of its caller.
 //!
 //! A function of C that fails unwinds here as a panic of Rust would, up to the call that it was
-//! given to (`error.rs`): so what the runtime does after a panic it does after an error, and
-//! nothing is paid for errors that do not happen.
+//! given to (`error.rs`): so the runtime treats an error as it treats a panic, and errors that do
+//! not happen cost nothing.
 
 mod closure;
 mod error;

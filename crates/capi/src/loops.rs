@@ -13,7 +13,7 @@ use crate::error::{Error, check, given, guard, text};
 use crate::names;
 use crate::pool::Pool;
 
-/// Does the iterations from `begin` to before `end`.
+/// Runs the iterations from `begin` to before `end`.
 pub type Chunk = Option<unsafe extern "C" fn(begin: usize, end: usize, data: *mut c_void) -> c_int>;
 /// Adds the iterations from `begin` to before `end` to a value.
 pub type Fold = Option<
@@ -23,8 +23,9 @@ pub type Fold = Option<
 pub type Combine =
     Option<unsafe extern "C" fn(into: *mut c_void, from: *mut c_void, data: *mut c_void) -> c_int>;
 
-/// `code`: the function that does the iterations. Ours is the same for all; and one of the caller's
-/// may do those of several loops, which names tell apart.
+/// A loop of the runtime. Its costs are learnt by `code`, the caller's function that does the
+/// iterations, as the closure here is the same for all loops. Loops with the same function are told
+/// apart by their names.
 fn over(
     pool: &Pool,
     label: *const c_char,
@@ -43,9 +44,9 @@ fn over(
     Ok(over.schedule(schedule.map_err(|error| Error::Schedule(error.to_string()))?))
 }
 
-/// A loop from `begin` to before `end`, on all cores at once: calls `chunk` with parts of it, one
-/// after the other and many at a time, and returns when all is done. `schedule` as in
-/// evenkeel_options_schedule; NULL: the pool's. The first part that fails ends the loop.
+/// A loop from `begin` to before `end`, on all cores at once. It calls `chunk` with parts of the
+/// range, many at a time, and returns when all are done. `schedule` is as in
+/// evenkeel_options_schedule(); NULL: the pool's. The first part that fails ends the loop.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_for(
     pool: Option<&Pool>,
@@ -58,9 +59,9 @@ pub extern "C" fn evenkeel_for(
     evenkeel_for_labelled(pool, null(), begin, end, schedule, chunk, data)
 }
 
-/// As evenkeel_for(), of a loop that has a name: in traces, and what an iteration costs is learnt
-/// with that of others of the same name. A program keeps the names that it uses, so let them be
-/// few. `label` NULL: none.
+/// As evenkeel_for(), for a loop with a name. Traces show the name, and the costs of iterations are
+/// learnt together for all loops with it. Names are kept for good, so let them be few. `label`
+/// NULL: no name.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_for_labelled(
     pool: Option<&Pool>,
@@ -74,7 +75,7 @@ pub extern "C" fn evenkeel_for_labelled(
     guard(|| {
         let (pool, chunk, data) = (given(pool, "pool")?, given(chunk, "chunk")?, Data(data));
         let code = chunk as *const () as usize;
-        // SAFETY: a function of the caller's, with its data.
+        // SAFETY: a function of the caller, with its data.
         let part =
             |part: Range<usize>| check(unsafe { chunk(part.start, part.end, data.pointer()) });
         over(pool, label, begin..end, schedule, code)?.for_each_chunk(part);
@@ -82,11 +83,10 @@ pub extern "C" fn evenkeel_for_labelled(
     })
 }
 
-/// A loop that brings values together. `value` points to `size` bytes, which are such that adding
-/// them changes nothing (0 for a sum): each worker begins with a copy of them, aligned to 64 bytes,
-/// adds its parts of the loop to it by `fold`, and the copies are added to each other by `combine`.
-/// In which order is not said. What comes of it is copied to `value`, which is left as it is where
-/// one of the functions fails.
+/// A reduction. `value` points to `size` bytes that are a neutral element of the sum (0 for an
+/// addition). Each worker begins with a copy of them, aligned to 64 bytes, and adds its parts of
+/// the loop to it by `fold`; `combine` adds the copies to each other, in any order. The sum is
+/// copied to `value`, which stays as it is if one of the functions fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_reduce(
     pool: Option<&Pool>,
@@ -102,7 +102,7 @@ pub extern "C" fn evenkeel_reduce(
     evenkeel_reduce_labelled(pool, null(), begin, end, schedule, value, size, fold, combine, data)
 }
 
-/// As evenkeel_reduce(), of a loop that has a name: see evenkeel_for_labelled().
+/// As evenkeel_reduce(), for a loop with a name: see evenkeel_for_labelled().
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_reduce_labelled(
     pool: Option<&Pool>,
@@ -127,7 +127,7 @@ pub extern "C" fn evenkeel_reduce_labelled(
         let own = over(pool, label, begin..end, schedule, code)?.map_reduce_chunks(
             || Value::copy_of(result, size),
             |mut value, part| {
-                // SAFETY: a function of the caller's, with a copy of its value.
+                // SAFETY: a function of the caller, with a copy of its value.
                 check(unsafe { fold(value.pointer(), part.start, part.end, data.pointer()) });
                 value
             },
@@ -142,7 +142,7 @@ pub extern "C" fn evenkeel_reduce_labelled(
     })
 }
 
-/// A line of the cache: no two workers write to the same.
+/// A cache line, so that no two workers write to the same.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct Line([MaybeUninit<u8>; 64]);
@@ -162,7 +162,7 @@ impl Value {
     }
 
     fn copy_to(&self, value: Data, size: usize) {
-        // SAFETY: as above; no worker is at work any more.
+        // SAFETY: as above; no worker uses the value any more.
         unsafe { value.pointer().copy_from_nonoverlapping(self.0.as_ptr().cast(), size) };
     }
 

@@ -1,5 +1,5 @@
-//! Names that programs give to tasks, loops and stages. The runtime wants them for good, and
-//! callers have them for the time of a call: so each is kept, once.
+//! Names that programs give to tasks, loops and stages. The runtime needs them for good, and
+//! callers have them for the time of a call, so each is kept, once.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, text};
 
-/// The name as it is kept. `earlier`: one that it may be, which costs no look at all others.
+/// The kept copy of a name. `earlier` is a likely one, which avoids the search.
 pub fn known(name: &str, earlier: Option<&'static str>) -> &'static str {
     static NAMES: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
     if let Some(earlier) = earlier.filter(|earlier| *earlier == name) {
@@ -23,7 +23,7 @@ pub fn known(name: &str, earlier: Option<&'static str>) -> &'static str {
     })
 }
 
-/// The name that a caller means; `None` for NULL.
+/// The name that a caller gives; `None` for NULL.
 pub fn given(name: *const c_char) -> Result<Option<&'static str>, Error> {
     thread_local! {
         static LAST: Cell<Option<&'static str>> = const { Cell::new(None) };

@@ -16,16 +16,16 @@ use crate::error::{check, given, guard, guard_new};
 use crate::names;
 use crate::pool::Pool;
 
-/// Makes an item (`*item` is NULL, and still is after it where there is none left), or makes
-/// another of one.
+/// A source makes an item in `*item`, which is NULL and stays so if there is none left. A stage may
+/// replace `*item` by another item.
 pub type Step = Option<unsafe extern "C" fn(item: *mut *mut c_void, data: *mut c_void) -> c_int>;
 
 type Run = unsafe extern "C" fn(item: *mut *mut c_void, data: *mut c_void) -> c_int;
 
-/// Items from a source go through stages, some of which take one item at a time and in order. An
-/// item is a pointer, which a stage may replace by another. One that it makes NULL is gone: later
-/// stages are not called with it. What has left the last stage, or is under way when a stage fails,
-/// is given to the `release` of the pipeline.
+/// Passes items from a source through stages, some of which take one item at a time and in order.
+/// An item is a pointer, which a stage may replace by another. An item that a stage makes NULL is
+/// gone: later stages are not called with it. Items that have left the last stage, or are under way
+/// when a stage fails, are given to the pipeline's `release`.
 pub struct Pipeline {
     pool: &'static Pool,
     source: (Run, Data),
@@ -59,7 +59,7 @@ unsafe impl Send for Item {}
 impl Drop for Item {
     fn drop(&mut self) {
         if let Some(release) = self.release.filter(|_| !self.pointer.is_null()) {
-            // SAFETY: a function of the caller's, with an item that nobody else has.
+            // SAFETY: a function of the caller, with an item that no other code uses.
             unsafe { release(self.pointer) };
         }
     }
@@ -68,16 +68,16 @@ impl Drop for Item {
 impl Item {
     fn pass((stage, data): (Run, Data), mut item: Self) -> Self {
         if !item.pointer.is_null() {
-            // SAFETY: a function of the caller's, with its data and an item that nobody else has.
+            // SAFETY: a function of the caller, with its data and an item that no other code uses.
             check(unsafe { stage(&raw mut item.pointer, data.pointer()) });
         }
         item
     }
 }
 
-/// A pipeline of this pool without stages. `source` makes one item after the other; it is called by
-/// one worker at a time. `release` gives back items, NULL: they are nothing to be given back. Ends
-/// with evenkeel_pipeline_run() or evenkeel_pipeline_drop().
+/// A pipeline of this pool without stages. `source` makes one item after the other; one worker at a
+/// time calls it. `release` gives items back; NULL: they need no release. Ends with
+/// evenkeel_pipeline_run() or evenkeel_pipeline_drop().
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_pipeline_new(
     pool: Option<&Pool>,
@@ -87,7 +87,7 @@ pub extern "C" fn evenkeel_pipeline_new(
 ) -> Option<Box<Pipeline>> {
     guard_new(|| {
         let (pool, source) = (given(pool, "pool")?, given(source, "source")?);
-        // SAFETY: the header says how long a pool has to be there: as long as it is used.
+        // SAFETY: the header says that a pool must exist for as long as it is used.
         let pool = unsafe { &*from_ref(pool) };
         Ok(Pipeline {
             pool,
@@ -107,8 +107,7 @@ fn add(pipeline: Option<&mut Pipeline>, order: Order, stage: Step, data: *mut c_
     })
 }
 
-/// A stage behind those that there are, which takes one item at a time, in the order in which they
-/// came from the source.
+/// Adds a stage at the end that takes one item at a time, in the order of the source.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_pipeline_serial(
     pipeline: Option<&mut Pipeline>,
@@ -118,7 +117,7 @@ pub extern "C" fn evenkeel_pipeline_serial(
     add(pipeline, Order::Serial, stage, data)
 }
 
-/// A stage behind those that there are, which takes any number of items at a time, in any order.
+/// Adds a stage at the end that takes any number of items at a time, in any order.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_pipeline_parallel(
     pipeline: Option<&mut Pipeline>,
@@ -128,8 +127,8 @@ pub extern "C" fn evenkeel_pipeline_parallel(
     add(pipeline, Order::Parallel, stage, data)
 }
 
-/// Names the stage that was added last: in traces, and its cost is learnt under that name. A
-/// program keeps the names that it uses, so let them be few. There has to be a stage.
+/// Names the stage that was added last. Traces show the name, and costs are learnt under it. Names
+/// are kept for good, so let them be few. The pipeline must have a stage.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_pipeline_label(
     pipeline: Option<&mut Pipeline>,
@@ -142,15 +141,15 @@ pub extern "C" fn evenkeel_pipeline_label(
     })
 }
 
-/// How many items may be under way at a time (0 is taken as 1). Unless it is said, four by worker,
-/// and more where cores are unequal.
+/// The most items that are under way at a time (0 counts as 1). The default is four for each
+/// worker, and more if cores are unequal.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_pipeline_in_flight(pipeline: &mut Pipeline, items: usize) {
     pipeline.in_flight = Some(items);
 }
 
 /// Runs until the source has no more items and all have left the last stage, and gives the pipeline
-/// back. Where the source or a stage fails, the source is not asked any more.
+/// back. If the source or a stage fails, the source is not called any more.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_pipeline_run(pipeline: Option<Box<Pipeline>>) -> c_int {
     guard(|| {
@@ -168,7 +167,7 @@ pub extern "C" fn evenkeel_pipeline_run(pipeline: Option<Box<Pipeline>>) -> c_in
         let items = from_fn(move || {
             let mut item = Item { pointer: null_mut(), release };
             let (source, data) = source;
-            // SAFETY: a function of the caller's, with its data and a place for an item.
+            // SAFETY: a function of the caller, with its data and a place for an item.
             check(unsafe { source(&raw mut item.pointer, data.pointer()) });
             (!item.pointer.is_null()).then_some(item)
         });
@@ -182,7 +181,7 @@ pub extern "C" fn evenkeel_pipeline_run(pipeline: Option<Box<Pipeline>>) -> c_in
     })
 }
 
-/// Gives a pipeline back that is not to be run.
+/// Gives a pipeline back without running it.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_pipeline_drop(pipeline: Option<Box<Pipeline>>) {
     drop(pipeline);

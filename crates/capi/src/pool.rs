@@ -1,4 +1,4 @@
-//! Pools, what they are to be like, and calls on their workers.
+//! Pools, their options, and calls on their workers.
 #![expect(unsafe_code, reason = "functions have their names for C, and call functions of C")]
 
 use std::ffi::{CString, c_char, c_int, c_void};
@@ -7,7 +7,7 @@ use std::ptr::null;
 use crate::closure::{Data, Function};
 use crate::error::{Error, check, given, guard, guard_new, text};
 
-/// What a pool is to be like. What is not said comes from the environment (EVENKEEL_MACHINE,
+/// Options of a pool. An option that is not set comes from the environment (EVENKEEL_MACHINE,
 /// EVENKEEL_POLICY, EVENKEEL_SCHEDULE, EVENKEEL_LEND, EVENKEEL_TRACE, EVENKEEL_SUMMARY), else from
 /// the machine.
 pub struct Options {
@@ -27,7 +27,7 @@ impl Options {
     }
 }
 
-/// Says something by its name.
+/// Sets an option by a name.
 fn named(
     options: Option<&mut Options>,
     name: Result<&str, Error>,
@@ -40,27 +40,27 @@ fn named(
     })
 }
 
-/// Options that say nothing.
+/// Options of which none is set.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_options_new() -> Option<Box<Options>> {
     guard_new(|| Ok(Options { builder: runtime::Pool::builder() }))
 }
 
-/// Gives options back. A pool that was made with them needs them no more.
+/// Gives options back. A pool that was made with them does not need them any more.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_options_drop(options: Option<Box<Options>>) {
     drop(options);
 }
 
-/// So many workers, 1 to 4096: on the fastest cores, and round again where they are more than
-/// cores.
+/// Sets the number of workers, 1 to 4096. They are on the fastest cores; workers beyond the number
+/// of cores share cores again from the fastest.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_options_workers(options: &mut Options, workers: usize) {
     options.change(|builder| builder.workers(workers));
 }
 
-/// How tasks find their workers: "fifo", "steal", "steal-kind" (the default), "cats". Whether there
-/// is such a policy, schedule or machine is found out by evenkeel_pool_new().
+/// Sets how tasks find their workers: "fifo", "steal", "steal-kind" (the default), "cats". An
+/// unknown policy, schedule or machine is an error of evenkeel_pool_new().
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_options_policy(
     options: Option<&mut Options>,
@@ -69,8 +69,8 @@ pub extern "C" fn evenkeel_options_policy(
     named(options, text(name, "policy"), runtime::Builder::policy)
 }
 
-/// How loops are shared out that do not say: "static", "dynamic", "guided", "aid-static",
-/// "aid-dynamic", "aid-affinity", each with ",CHUNK" where wanted.
+/// Sets the schedule of loops without one of their own: "static", "dynamic", "guided",
+/// "aid-static", "aid-dynamic", "aid-affinity", each optionally with ",CHUNK".
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_options_schedule(
     options: Option<&mut Options>,
@@ -79,7 +79,7 @@ pub extern "C" fn evenkeel_options_schedule(
     named(options, text(schedule, "schedule"), runtime::Builder::schedule)
 }
 
-/// The machine whose kinds of core count: a preset's name or a file.
+/// Sets the machine whose kinds of core are used: a preset's name or a file.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_options_machine(
     options: Option<&mut Options>,
@@ -88,25 +88,24 @@ pub extern "C" fn evenkeel_options_machine(
     named(options, text(name_or_path, "machine"), runtime::Builder::machine)
 }
 
-/// Whether each worker keeps to its core (but evenkeel_options_lend()). It does unless told
-/// otherwise.
+/// Sets if each worker is pinned to its core (see evenkeel_options_lend()). The default is true.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_options_pin(options: &mut Options, pins: bool) {
     options.change(|builder| builder.pin(pins));
 }
 
-/// Whether a worker that loses its core to another program while it has work in hand is lent that
-/// of one that has nothing to do, until it has done that work; and so is one that works on a slower
-/// core while one on a faster core has had nothing to do for a millisecond. It is unless told
-/// otherwise.
+/// Sets if cores are lent. A worker that loses its core to another program while it has work in
+/// hand then gets the core of a worker that has nothing to do, until that work is done. So does a
+/// worker on a slower core, if a worker on a faster core has had nothing to do for a millisecond.
+/// The default is true.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_options_lend(options: &mut Options, lends: bool) {
     options.change(|builder| builder.lend(lends));
 }
 
-/// The file that a trace is written to by evenkeel_pool_drop(), to be opened at ui.perfetto.dev:
-/// what each worker did when, and what had to wait for what. "%p" in its name stands for the
-/// process's number; "": none. A file that cannot be written is said on stderr, and is no error.
+/// Sets the file to which evenkeel_pool_drop() writes a trace, for ui.perfetto.dev: what each
+/// worker did when, and what had to wait for what. "%p" in its name stands for the process's
+/// number; "": no trace. A file that cannot be written gives a message on stderr, and no error.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_options_trace(
     options: Option<&mut Options>,
@@ -115,14 +114,15 @@ pub extern "C" fn evenkeel_options_trace(
     named(options, text(file, "trace"), runtime::Builder::trace)
 }
 
-/// Whether evenkeel_pool_drop() writes to stderr what the pool has done: evenkeel_pool_summary().
-/// Costs of tasks with labels are then learnt on cores of one kind, too.
+/// Sets if evenkeel_pool_drop() writes evenkeel_pool_summary() to stderr. Costs of tasks with
+/// labels are then learnt on cores of one kind, too.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_options_summary(options: &mut Options, wanted: bool) {
     options.change(|builder| builder.summary(wanted));
 }
 
-/// Starts a pool. Without options (NULL): one worker per core, pinned, core kinds detected.
+/// Starts a pool. Without options (NULL) it has one worker per core, pinned, and detects the kinds
+/// of core.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_pool_new(options: Option<&Options>) -> Option<Box<Pool>> {
     guard_new(|| {
@@ -138,41 +138,41 @@ pub extern "C" fn evenkeel_pool_new(options: Option<&Options>) -> Option<Box<Poo
     })
 }
 
-/// Ends a pool: its threads have ended when this returns. Nothing may be under way in it: not by
-/// one of its own tasks.
+/// Ends a pool: its threads have ended when this returns. The pool must be idle, and none of its
+/// own tasks may call this.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_pool_drop(pool: Option<Box<Pool>>) {
     drop(pool);
 }
 
-/// How many workers there are.
+/// The number of workers.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_pool_workers(pool: &Pool) -> usize {
     pool.pool.workers()
 }
 
-/// How many kinds of core the workers are on. Kinds are numbered from 0, fastest first.
+/// The number of kinds of core that the workers are on. Kinds are numbered from 0, fastest first.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_pool_kinds(pool: &Pool) -> usize {
     pool.kinds.len()
 }
 
-/// The name of a kind: "big", "P". NULL: there are less, or `pool` is NULL. Lives as long as the
-/// pool.
+/// The name of a kind: "big", "P". NULL: there are fewer kinds, or `pool` is NULL. It lives as long
+/// as the pool.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_pool_kind_name(pool: Option<&Pool>, kind: usize) -> *const c_char {
     pool.and_then(|pool| pool.kinds.get(kind)).map_or(null(), |name| name.as_ptr())
 }
 
-/// The speed of a kind relative to the fastest of the machine, which has 1024. 0: there are less
+/// The speed of a kind relative to the fastest of the machine, which has 1024. 0: there are fewer
 /// kinds.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_pool_kind_capacity(pool: &Pool, kind: usize) -> u32 {
     pool.pool.kinds().get(kind).map_or(0, |kind| kind.capacity)
 }
 
-/// The kind of core that a worker is on. Workers are numbered from 0, fastest kind first. The
-/// number of kinds: there are less workers.
+/// The kind of core that a worker is on. Workers are numbered from 0, fastest kind first. If there
+/// are fewer workers, the number of kinds.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_pool_worker_kind(pool: &Pool, worker: usize) -> usize {
     let (place, kinds) = (pool.pool.places().get(worker), pool.pool.kinds());
@@ -180,8 +180,8 @@ pub extern "C" fn evenkeel_pool_worker_kind(pool: &Pool, worker: usize) -> usize
     kind.unwrap_or(kinds.len())
 }
 
-/// The CPU that a worker is on, as the operating system counts. -1: wherever the system puts it, or
-/// there are less workers, or `pool` is NULL.
+/// The CPU that a worker is on, by the operating system's number. -1: the system places it, or
+/// there are fewer workers, or `pool` is NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_pool_worker_cpu(pool: Option<&Pool>, worker: usize) -> c_int {
     let cpu = pool.and_then(|pool| pool.pool.places().get(worker)).and_then(|place| place.cpu);
@@ -208,33 +208,33 @@ pub extern "C" fn evenkeel_pool_summary(pool: &Pool, buffer: *mut c_char, size: 
 }
 
 /// Calls `run` on a worker, and returns what it returns. Loops, scopes and joins inside begin
-/// without a change of threads: so a program with many short ones does well to be in one call of
-/// this as a whole.
+/// without a change of threads. So a program with many short ones does well to run in one such
+/// call.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_run(pool: Option<&Pool>, run: Function, data: *mut c_void) -> c_int {
     guard(|| {
         let (pool, run, data) = (given(pool, "pool")?, given(run, "run")?, Data(data));
-        // SAFETY: a function of the caller's, with its data.
+        // SAFETY: a function of the caller, with its data.
         pool.pool.run(|| check(unsafe { run(data.pointer()) }));
         Ok(())
     })
 }
 
-/// As evenkeel_run(), but what is begun within is kept to itself: whoever waits there for a scope,
-/// a loop or a join does nothing meanwhile but what was begun there, too. For waits with a lock in
-/// hand that other tasks want.
+/// As evenkeel_run(), but work begun inside is kept apart: a worker that waits inside for a scope,
+/// a loop or a join meanwhile does only work that was begun there, too. Use it to wait with a lock
+/// in hand that other tasks take.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_isolate(pool: Option<&Pool>, run: Function, data: *mut c_void) -> c_int {
     guard(|| {
         let (pool, run, data) = (given(pool, "pool")?, given(run, "run")?, Data(data));
-        // SAFETY: a function of the caller's, with its data.
+        // SAFETY: a function of the caller, with its data.
         pool.pool.isolate(|| check(unsafe { run(data.pointer()) }));
         Ok(())
     })
 }
 
-/// Calls two functions, perhaps at once. Where the first fails before the second has begun, the
-/// second is not called.
+/// Calls two functions, perhaps at once. If the first fails before the second has begun, the second
+/// is not called.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_join(
     pool: Option<&Pool>,
@@ -247,7 +247,7 @@ pub extern "C" fn evenkeel_join(
         let (pool, first, second) =
             (given(pool, "pool")?, given(first, "first")?, given(second, "second")?);
         let (first_data, second_data) = (Data(first_data), Data(second_data));
-        // SAFETY: functions of the caller's, each with its data.
+        // SAFETY: functions of the caller, each with its data.
         pool.pool.join(
             || check(unsafe { first(first_data.pointer()) }),
             || check(unsafe { second(second_data.pointer()) }),

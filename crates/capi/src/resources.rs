@@ -3,12 +3,13 @@
 
 use crate::error::guard_new;
 
-/// Something that tasks read and write: what it stands for is your affair. May be used by several
-/// scopes and threads at once, and dropped as soon as all tasks that name it have been created.
+/// A resource that tasks read and write; what it stands for is up to you. Several scopes and
+/// threads may use it at once. It may be dropped as soon as all tasks that name it have been
+/// created.
 pub struct Handle(pub(crate) runtime::Handle);
 
-/// Handles for the parts of an array, one per block of so many elements: parts that share a block
-/// conflict. As handles otherwise.
+/// Handles for the parts of an array, one per block of elements: parts that share a block conflict.
+/// Used as handles otherwise.
 pub struct Regions(pub(crate) runtime::Regions);
 
 /// A handle that no task has used.
@@ -23,7 +24,7 @@ pub extern "C" fn evenkeel_handle_drop(handle: Option<Box<Handle>>) {
     drop(handle);
 }
 
-/// For an array of `len` elements, told apart by blocks of `block` (0 is taken as 1).
+/// Regions for an array of `len` elements in blocks of `block` (0 counts as 1).
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_regions_new(len: usize, block: usize) -> Option<Box<Regions>> {
     guard_new(|| Ok(Regions(runtime::Regions::new(len, block))))

@@ -16,20 +16,20 @@ use crate::error::{Error, check, given, guard};
 use crate::pool::Pool;
 use crate::task::Task;
 
-/// Where tasks are created. Lives while evenkeel_scope_run() does, and may meanwhile be used by all
-/// of its tasks on all threads, except for what is said of evenkeel_scope_task().
+/// Creates tasks. It lives during evenkeel_scope_run(), and all of its tasks on all threads may use
+/// it meanwhile, except as evenkeel_scope_task() says.
 pub struct Scope {
-    /// Of the thread that opened it.
+    /// The runtime's scope, for the thread that opened it.
     scope: *const runtime::Scope<'static, 'static>,
     spawner: Spawner<'static>,
     /// See [`this_thread`].
     opener: usize,
-    /// Tasks that have been created, to be used again. The opener's.
+    /// Tasks that have been created, for reuse by the thread that opened the scope.
     #[expect(clippy::vec_box, reason = "C has pointers to them")]
     spare: RefCell<Vec<Box<Task>>>,
 }
 
-// SAFETY: what is not Sync is touched by the opener alone: `here` sees to it.
+// SAFETY: the opener alone uses what is not Sync: `here` checks that.
 unsafe impl Send for Scope {}
 // SAFETY: as above.
 unsafe impl Sync for Scope {}
@@ -37,7 +37,7 @@ unsafe impl Sync for Scope {}
 /// Creates tasks.
 pub type Body = Option<unsafe extern "C" fn(scope: *const Scope, data: *mut c_void) -> c_int>;
 
-/// Unlike that of any other thread that lives.
+/// A number that differs from that of every other living thread.
 fn this_thread() -> usize {
     thread_local!(static HERE: u8 = const { 0 });
     HERE.with(|here| std::ptr::from_ref(here).addr())
@@ -45,14 +45,14 @@ fn this_thread() -> usize {
 
 impl Scope {
     fn new<'scope>(scope: &'scope runtime::Scope<'scope, '_>) -> Self {
-        // SAFETY: lifetimes alone. The header says how long a scope may be used: as long as the
-        // call that opens it, which keeps what is pointed to.
+        // SAFETY: this changes lifetimes alone. The header says how long a scope may be used: as
+        // long as the call that opens it, which keeps the target alive.
         let spawner = unsafe { transmute::<Spawner<'scope>, Spawner<'static>>(scope.spawner()) };
         let scope = std::ptr::from_ref(scope).cast();
         Self { scope, spawner, opener: this_thread(), spare: RefCell::default() }
     }
 
-    /// What creates tasks with dependences, for the thread that opened the scope.
+    /// The runtime's scope, which creates tasks with dependences, for the thread that opened it.
     ///
     /// # Errors
     /// This is another thread.
@@ -65,7 +65,7 @@ impl Scope {
         }
     }
 
-    /// A task to be used again, if there is one.
+    /// A task for reuse, if there is one.
     ///
     /// # Errors
     /// This is another thread than that which opened the scope.
@@ -74,7 +74,7 @@ impl Scope {
         Ok(self.spare.borrow_mut().pop())
     }
 
-    /// Keeps a task to be used again. Any thread may give one back; only the opener's are kept.
+    /// Keeps a task for reuse. Any thread may call this; only the opener's tasks are kept.
     pub(crate) fn keep(&self, task: Box<Task>) {
         if self.here().is_ok() {
             self.spare.borrow_mut().push(task);
@@ -91,27 +91,27 @@ impl Sink for Independent<'_> {
     }
 }
 
-/// Opens a scope and calls `body` with it, on a worker: returns when that has returned and all
-/// tasks created meanwhile have ended. Where one of them fails, or `body` does, tasks that have not
-/// begun are left out.
+/// Opens a scope and calls `body` with it, on a worker. Returns when `body` has returned and all
+/// tasks created meanwhile have ended. If one of them or `body` fails, tasks that have not begun
+/// are left out.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_scope_run(pool: Option<&Pool>, body: Body, data: *mut c_void) -> c_int {
     guard(|| {
         let (pool, body, data) = (given(pool, "pool")?, given(body, "body")?, Data(data));
-        // Outside of the closure: tasks use it after that has returned.
+        // It is outside of the closure, since tasks use it after the closure has returned.
         let mut scope = None;
         pool.pool.scope(|s| {
             let scope: &Scope = scope.insert(Scope::new(s));
-            // SAFETY: a function of the caller's, with its data.
+            // SAFETY: a function of the caller, with its data.
             check(unsafe { body(scope, data.pointer()) });
         });
         Ok(())
     })
 }
 
-/// Creates an independent task: it calls `run` with `data`, on any worker, perhaps at once. Then,
-/// or when it is left out, or where it cannot be created, `release` is called with `data`, once;
-/// NULL: nothing is to be released.
+/// Creates an independent task, which calls `run` with `data` on any worker, perhaps at once.
+/// `release` is called with `data` once: after that, or when the task is left out, or if it cannot
+/// be created. NULL: there is nothing to release.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_scope_spawn(
     scope: Option<&Scope>,
@@ -122,8 +122,8 @@ pub extern "C" fn evenkeel_scope_spawn(
     guard(|| put_owned(given(scope, "scope").map(Independent), run, data, release))
 }
 
-/// As evenkeel_scope_spawn(), with a copy of the `size` bytes at `data`, which goes with the task:
-/// `run` is called with a pointer to it, aligned to 16 bytes. Up to 32 bytes cost next to nothing.
+/// As evenkeel_scope_spawn(), with a copy of the `size` bytes at `data` that the task owns: `run`
+/// is called with a pointer to it, aligned to 16 bytes. Copies of up to 32 bytes are nearly free.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_scope_spawn_copy(
     scope: Option<&Scope>,
@@ -134,15 +134,14 @@ pub extern "C" fn evenkeel_scope_spawn_copy(
     guard(|| put_copy(given(scope, "scope").map(Independent), run, data, size))
 }
 
-/// Leaves out all tasks that have not begun, and those that are still to be created. No error comes
-/// of it.
+/// Leaves out all tasks that have not begun, and those that are created later. This is no error.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_scope_cancel(scope: &Scope) {
     scope.spawner.cancel();
 }
 
-/// Whether the scope has been cancelled, or one of its tasks has failed: a long task may look, and
-/// return early.
+/// True if the scope has been cancelled, or one of its tasks has failed: a long task may check this
+/// and return early.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_scope_is_cancelled(scope: &Scope) -> bool {
     scope.spawner.is_cancelled()

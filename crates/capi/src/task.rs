@@ -16,20 +16,20 @@ use crate::names::known;
 use crate::resources::{Handle, Regions};
 use crate::scope::Scope;
 
-/// A task that has not been created: what it reads and writes is being said. It runs after those of
-/// its scope or graph created before it that conflict with it: that write what it reads or writes,
-/// or read what it writes. Ends with evenkeel_task_run(), evenkeel_task_run_copy() or
-/// evenkeel_task_drop(), before its scope or recorder does. NULL is let through by all of its
-/// functions, up to the one that creates it, which fails: so one error is looked for, not many.
+/// A task that has not been created: calls state what it reads and writes. It will run after those
+/// tasks, created before it in its scope or graph, that conflict with it: that write what it reads
+/// or writes, or read what it writes. Ends with evenkeel_task_run(), evenkeel_task_run_copy() or
+/// evenkeel_task_drop(), before its scope or recorder does. All its functions accept NULL; the one
+/// that creates the task then fails, so one check for errors is enough.
 pub struct Task {
     target: Target,
     accesses: Vec<(Resource, Mode)>,
     label: Option<&'static str>,
-    /// Of a recorded task.
+    /// The cost of a recorded task.
     cost: Option<Duration>,
-    /// The name of the task that this was before.
+    /// The name of the task in its last use.
     earlier_label: Option<&'static str>,
-    /// Something that was said cannot be.
+    /// The first error in what was stated.
     error: Option<Error>,
 }
 
@@ -39,7 +39,7 @@ enum Target {
     Recorder(*mut Recorder),
 }
 
-/// Borrowed until the task has been created.
+/// A resource, borrowed until the task has been created.
 enum Resource {
     Handle(&'static runtime::Handle),
     Part(runtime::Part<'static>),
@@ -64,7 +64,7 @@ impl Task {
         }
     }
 
-    /// Puts it where the next one can be made of it.
+    /// Gives it back for reuse.
     fn recycle(mut self: Box<Self>) {
         self.accesses.clear();
         self.error = None;
@@ -88,7 +88,7 @@ impl Task {
     }
 }
 
-/// Says of a runtime's task what one of C does.
+/// Passes what was stated to a task of the runtime.
 macro_rules! saying {
     ($accesses:expr, $task:expr) => {
         $accesses.iter().fold($task, |task, (resource, mode)| match (resource, mode) {
@@ -141,8 +141,8 @@ impl Sink for Dependent {
     }
 }
 
-/// A task of a scope. Only the thread that opened the scope creates tasks with dependences: that on
-/// which its body runs.
+/// A task of a scope. Only the thread that opened the scope, which is the one that runs its body,
+/// creates tasks with dependences.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_scope_task(scope: Option<&Scope>) -> Option<Box<Task>> {
     let mut task = None;
@@ -179,25 +179,26 @@ fn part(regions: Option<&'static Regions>, elements: Range<usize>) -> Result<Res
     Ok(Resource::Part(given(regions, "regions")?.0.part(elements)))
 }
 
-/// It reads this: it waits for the task that wrote it last.
+/// The task reads this: it waits for the task that wrote it last.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_task_reads(task: Option<&mut Task>, handle: Option<&'static Handle>) {
     Task::say(task, whole(handle), Mode::Reads);
 }
 
-/// It writes this: it waits for the task that wrote it last, and all that have read it since.
+/// The task writes this: it waits for the task that wrote it last, and for all that have read it
+/// since.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_task_writes(task: Option<&mut Task>, handle: Option<&'static Handle>) {
     Task::say(task, whole(handle), Mode::Writes);
 }
 
-/// It reads and writes this: it waits as one that writes it.
+/// The task reads and writes this: it waits as one that writes it.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_task_updates(task: Option<&mut Task>, handle: Option<&'static Handle>) {
     Task::say(task, whole(handle), Mode::Updates);
 }
 
-/// It reads the elements from `begin` to before `end`.
+/// The task reads the elements from `begin` to before `end`.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_task_reads_part(
     task: Option<&mut Task>,
@@ -208,7 +209,7 @@ pub extern "C" fn evenkeel_task_reads_part(
     Task::say(task, part(regions, begin..end), Mode::Reads);
 }
 
-/// It writes the elements from `begin` to before `end`.
+/// The task writes the elements from `begin` to before `end`.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_task_writes_part(
     task: Option<&mut Task>,
@@ -219,7 +220,7 @@ pub extern "C" fn evenkeel_task_writes_part(
     Task::say(task, part(regions, begin..end), Mode::Writes);
 }
 
-/// It reads and writes the elements from `begin` to before `end`.
+/// The task reads and writes the elements from `begin` to before `end`.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_task_updates_part(
     task: Option<&mut Task>,
@@ -230,9 +231,8 @@ pub extern "C" fn evenkeel_task_updates_part(
     Task::say(task, part(regions, begin..end), Mode::Updates);
 }
 
-/// What it is called: on machines with several kinds of core its cost is learnt with that of others
-/// of the same name. A program keeps the names that it uses, so let them be few. Tasks without
-/// dependences have no names.
+/// Names the task: on machines with several kinds of core, costs are learnt together for all tasks
+/// of a name. Names are kept for good, so let them be few. Tasks without dependences have no names.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_task_label(task: Option<&mut Task>, name: *const c_char) {
     let Some(task) = task else { return };
@@ -242,9 +242,9 @@ pub extern "C" fn evenkeel_task_label(task: Option<&mut Task>, name: *const c_ch
     }
 }
 
-/// How long a recorded task takes on the fastest kind of core, for policies that plan graphs. Where
-/// its name has been learnt only the ratios between tasks of that name count. Of tasks of a scope
-/// costs are learnt alone.
+/// The time of a recorded task on the fastest kind of core, for policies that plan graphs. If the
+/// costs of its name have been learnt, only the ratios between tasks of that name count. For tasks
+/// of a scope, costs are only learnt.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_task_cost(task: Option<&mut Task>, nanoseconds: u64) {
     if let Some(task) = task {
@@ -252,10 +252,10 @@ pub extern "C" fn evenkeel_task_cost(task: Option<&mut Task>, nanoseconds: u64) 
     }
 }
 
-/// Creates the task, and gives `task` back. It calls `run` with `data` when nothing is left that it
-/// waits for, perhaps at once, on any worker; a task of a graph each time that this is run. Then
-/// (of a graph: when that is dropped), or when it is left out, or where it cannot be created,
-/// `release` is called with `data`, once; NULL: nothing is to be released.
+/// Creates the task, and gives `task` back. It calls `run` with `data` once all that it waits for
+/// is done, perhaps at once, on any worker; a task of a graph does so in each run. `release` is
+/// called with `data` once: after that (for a graph: when it is dropped), or when the task is left
+/// out, or if it cannot be created. NULL: there is nothing to release.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_task_run(
     task: Option<Box<Task>>,
@@ -266,8 +266,8 @@ pub extern "C" fn evenkeel_task_run(
     guard(|| put_owned(dependent(task), run, data, release))
 }
 
-/// As evenkeel_task_run(), with a copy of the `size` bytes at `data`, which goes with the task:
-/// `run` is called with a pointer to it, aligned to 16 bytes. Up to 32 bytes cost next to nothing.
+/// As evenkeel_task_run(), with a copy of the `size` bytes at `data` that the task owns: `run` is
+/// called with a pointer to it, aligned to 16 bytes. Copies of up to 32 bytes are nearly free.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_task_run_copy(
     task: Option<Box<Task>>,
@@ -278,14 +278,14 @@ pub extern "C" fn evenkeel_task_run_copy(
     guard(|| put_copy(dependent(task), run, data, size))
 }
 
-/// Gives a task back that is not to be created.
+/// Gives a task back without creating it.
 #[unsafe(no_mangle)]
 pub extern "C" fn evenkeel_task_drop(task: Option<Box<Task>>) {
     task.into_iter().for_each(Task::recycle);
 }
 
 fn dependent(task: Option<Box<Task>>) -> Result<Dependent, Error> {
-    // A task that is not there was not made, and why was said then.
+    // NULL means that an earlier call failed, which has set the message then.
     let mut task = task.ok_or(Error::Earlier)?;
     match task.error.take().map_or_else(|| task.check_thread(), Err) {
         Ok(()) => Ok(Dependent(task)),

@@ -1,4 +1,4 @@
-//! Which library this is.
+//! The version of the library.
 #![expect(unsafe_code, reason = "functions have their names for C")]
 
 use std::ffi::{c_char, c_uint};

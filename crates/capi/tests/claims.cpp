@@ -36,7 +36,7 @@ struct Live {
 };
 std::atomic<long> Live::count{0};
 
-/// What is thrown: counted, too, and never copied by those who pass it on.
+/// What is thrown. It is counted, too, and never copied on its way.
 struct Thrown {
     explicit Thrown(int number) : number(number) {}
     int number;
@@ -307,7 +307,7 @@ void the_first_value_of_a_loop_ends_it(const evenkeel::Pool& pool) {
     };
     CHECK(pool.try_for_each(0, 1'000, at(1'000)) == std::nullopt && calls == 1'000);
     calls = 0;
-    // One at a time: of a longer part the rest is left out whether the loop ends or not.
+    // One iteration at a time: the rest of a longer part would be left out in any case.
     CHECK(pool.over(0, 1'000'000).schedule("dynamic,1").try_for_each(at(500)) == "500" &&
           calls < 1'000'000);
     CHECK(pool.try_for_each(9, 3, at(5)) == std::nullopt);

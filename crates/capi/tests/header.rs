@@ -1,4 +1,4 @@
-//! The header that is checked in is what the code says. `EVENKEEL_UPDATE=1` writes it anew.
+//! The checked-in header agrees with the code. `EVENKEEL_UPDATE=1` writes it anew.
 
 use std::path::Path;
 

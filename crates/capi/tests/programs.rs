@@ -1,6 +1,6 @@
-//! Programs of C and C++: built over an installed library by CMake and by pkg-config, with every
-//! warning an error, they print what they should. What is not there to build them is named, and
-//! they are left out (tests/setup-c.sh installs it where it may).
+//! Programs of C and C++: built against an installed library by CMake and by pkg-config, with every
+//! warning an error, they print what they should. Missing tools are named, and their tests are left
+//! out (tests/setup-c.sh installs them).
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use tempfile::TempDir;
 
-/// By program, what it prints.
+/// The output of each program.
 const EXAMPLES: [(&str, &str); 7] = [
     ("loop.c", "1000000000000\n"),
     ("tasks.c", "4 40 44\n16 160 176\n7\n"),
@@ -20,7 +20,7 @@ const EXAMPLES: [(&str, &str); 7] = [
     ("exceptions.cpp", "number 1234\nfirst\n0 workers asked for, expected 1 to 4096\n45\n"),
 ];
 const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
-/// C and C++ compilers, the pairs of which those are taken that are there.
+/// Pairs of C and C++ compilers; those that are installed are used.
 const COMPILERS: [(&str, &str); 4] =
     [("gcc", "g++"), ("clang", "clang++"), ("clang-19", "clang++-19"), ("cc", "c++")];
 
@@ -28,8 +28,8 @@ fn folder() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Where the library is installed, after it was moved there: its files must find each other
-/// wherever they are.
+/// The folder of the installed library, after a move: its files must find each other wherever they
+/// are.
 static PREFIX: LazyLock<(TempDir, PathBuf)> = LazyLock::new(|| {
     let temporary = tempfile::tempdir().unwrap();
     let (first, then) = (temporary.path().join("first"), temporary.path().join("then"));
@@ -46,7 +46,7 @@ static PREFIX: LazyLock<(TempDir, PathBuf)> = LazyLock::new(|| {
     (temporary, then)
 });
 
-/// What it prints.
+/// Runs a command that must succeed, and gives its output.
 fn succeed(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
@@ -64,7 +64,7 @@ fn is_there(tool: &str) -> bool {
     Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
-/// Whether all of these are there. Says in a line which are not.
+/// True if all of these tools are installed. Prints a line with the missing ones.
 fn have(tools: &[&str]) -> bool {
     let missing: Vec<_> = tools.iter().copied().filter(|tool| !is_there(tool)).collect();
     if !missing.is_empty() {
@@ -76,7 +76,7 @@ fn have(tools: &[&str]) -> bool {
 fn compilers() -> Vec<(&'static str, &'static str)> {
     let there: Vec<_> =
         COMPILERS.into_iter().filter(|(c, cpp)| is_there(c) && is_there(cpp)).collect();
-    // The last is a name for one of the others, where there is another.
+    // `cc` is another name for one of the others, so it is used only alone.
     if there.len() > 1 { there.into_iter().filter(|(c, _)| *c != "cc").collect() } else { there }
 }
 
@@ -88,7 +88,7 @@ fn pkg_config(arguments: &[&str]) -> Vec<String> {
     flags.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Compiles a program and runs it; what it prints.
+/// Compiles a program, runs it, and gives its output.
 fn output_of(
     compilers: (&str, &str),
     source: &Path,
@@ -226,7 +226,7 @@ fn loops_and_stages_are_in_the_summary_and_trace_that_a_program_asks_for() {
     assert!(trace.metadata().unwrap().len() > 0);
 }
 
-/// What is not given back is found at the end of the program.
+/// Leaks are found at the end of the program.
 #[test]
 fn what_the_headers_say_is_so_under_address_sanitizer() {
     if !have(&["pkg-config", "cc", "c++"]) {

@@ -13,8 +13,10 @@ use clap::{Args, Parser, Subcommand};
 use evenkeel_machine::Nanos;
 use evenkeel_sim::{Estimator, Governor};
 
-use crate::commands::workloads::MADE_FOR;
 use crate::parse::{self, PolicySpec, Setting};
+
+/// The machine that a workload is described for by default.
+pub const MADE_FOR: &str = "odroid-xu3-paper";
 
 /// Schedulers for uneven cores, compared on models of real machines.
 #[derive(Debug, Parser)]
@@ -349,7 +351,7 @@ pub struct ScaleArgs {
     /// Seed of whatever chance plays in
     #[arg(long, default_value = "1", value_parser = parse::seed, allow_negative_numbers = true)]
     pub seed: u64,
-    /// Whether programs of rt-app files tell of their iterations.
+    /// True if programs of rt-app files report their iterations.
     #[arg(skip)]
     pub iterations: bool,
 }
@@ -565,7 +567,7 @@ impl SimulateArgs {
     /// The one policy of the run.
     ///
     /// # Errors
-    /// None, several, or not a policy.
+    /// No policy, several, or an unknown one.
     pub fn policy(&self) -> Result<PolicySpec, String> {
         let text = self
             .policy

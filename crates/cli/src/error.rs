@@ -1,4 +1,4 @@
-//! How a command ends when it does not end well, and what it says then: one line.
+//! How a command ends after an error, and its one-line message.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -18,12 +18,12 @@ pub enum Failure {
     Usage(anyhow::Error),
     /// What was asked made sense, but failed: exit code 1.
     Failed(anyhow::Error),
-    /// Somebody has had the kernel end our scheduler, and does not want it back: exit code 3.
+    /// The kernel was asked to end our scheduler, and it is not to be loaded again: exit code 3.
     #[cfg(feature = "sched_ext")]
     Dismissed(anyhow::Error),
-    /// It has been said already what failed: exit code 1.
+    /// The failure has been reported already: exit code 1.
     Said,
-    /// Whoever read our output has gone: exit code 141, that of a program that SIGPIPE ended.
+    /// The reader of our output has gone: exit code 141, that of a program that SIGPIPE ended.
     ClosedPipe,
     /// A signal ended it: exit code 128 + signal.
     Interrupted(i32),
@@ -37,7 +37,7 @@ pub enum Failure {
     },
 }
 
-/// Of a command.
+/// The result of a command.
 pub type Result<T = ()> = std::result::Result<T, Failure>;
 
 impl Failure {
@@ -64,7 +64,7 @@ impl Failure {
         }
     }
 
-    /// Says it on stderr, where there is something to say.
+    /// Prints the message on stderr, if there is one.
     pub fn report(&self) -> ExitCode {
         let (error, code) = match self {
             Self::Usage(error) => (causes(error), 2),
@@ -88,8 +88,7 @@ pub fn ended_by(signal: i32) -> u8 {
     u8::try_from(128 + signal).unwrap_or(u8::MAX)
 }
 
-/// An error and what caused it, each said once: messages of libraries often have their cause in
-/// them already.
+/// An error and its causes, each once: messages of libraries often contain their cause already.
 pub fn causes(error: &anyhow::Error) -> String {
     let mut line = String::new();
     for cause in error.chain().map(ToString::to_string) {
@@ -102,8 +101,8 @@ pub fn causes(error: &anyhow::Error) -> String {
     line
 }
 
-/// Says something on stderr, in one line, whatever it is made of. Nothing can be done where stderr
-/// is gone.
+/// Prints a message on stderr, in one line, whatever it contains. If stderr is gone, nothing can be
+/// done.
 pub fn say(kind: &str, what: &str) {
     use io::Write as _;
     let mut line = String::new();
@@ -116,7 +115,7 @@ pub fn say(kind: &str, what: &str) {
     let _ = writeln!(io::stderr(), "{kind}: {line}");
 }
 
-/// What clap has to say of a wrong command line, in one line: it takes a paragraph for the mistake,
+/// Clap's message about a wrong command line, in one line: clap prints a paragraph for the mistake,
 /// one for a tip, and more for the usage.
 pub fn one_line(error: &clap::Error) -> String {
     let text = error.to_string();
@@ -132,7 +131,7 @@ pub fn one_line(error: &clap::Error) -> String {
         line.push_str(part.strip_prefix("error: ").unwrap_or(part));
     }
     if error.kind() == ErrorKind::InvalidSubcommand {
-        // Clap knows them by their usage only, which does not name them.
+        // Clap's message for an unknown subcommand does not name the commands.
         let commands = Cli::command();
         let names: Vec<&str> = commands.get_subcommands().map(clap::Command::get_name).collect();
         line.push_str(&format!("; expected {}", names.join(", ")));

@@ -58,7 +58,7 @@ fn main() -> ExitCode {
     done.map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS)
 }
 
-/// Help and version are not mistakes; they come this way, too.
+/// Help and version are not mistakes, and are also reported this way.
 fn not_parsed(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
@@ -68,7 +68,7 @@ fn not_parsed(error: &clap::Error) -> ExitCode {
             }
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            // It goes to stderr: nothing can be done where that is gone.
+            // If stderr is gone, nothing can be done.
             let _ = error.print();
             ExitCode::from(2)
         }

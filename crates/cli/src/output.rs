@@ -1,9 +1,8 @@
-//! Where output goes: stdout, and files that are whole or not there.
+//! Output: to stdout, and to files that are either complete or absent.
 //!
 //! A device or a pipe is written to in place. A file is written under a temporary name in its own
-//! folder and renamed when it is complete, so that whoever looks finds the old one or the new one.
-//! The folder is tried before the long work, not after it. What Ctrl-C interrupts leaves no
-//! temporary behind.
+//! folder and renamed when it is complete, so that a reader finds the old file or the new one. The
+//! folder is tried before the long work, not after it. After Ctrl-C no temporary is left.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -46,7 +45,7 @@ impl OutputFile {
             )));
         }
         let special = target.metadata().is_ok_and(|metadata| !metadata.is_file());
-        // What a link points to is replaced, not the link.
+        // The file that a link points to is replaced, not the link.
         let target = if special {
             target.to_owned()
         } else {
@@ -75,7 +74,7 @@ impl OutputFile {
     /// Puts the complete file into its place.
     ///
     /// # Errors
-    /// Whatever the file system refuses; nothing is left behind then.
+    /// The file system refuses; then nothing is left behind.
     pub fn finish(mut self) -> Result {
         let flushed = self.temporary.flush();
         let mut living = TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -95,7 +94,7 @@ impl OutputFile {
     /// Writes all of it, and puts it into its place.
     ///
     /// # Errors
-    /// Whatever the file system refuses.
+    /// The file system refuses.
     pub fn finish_with(mut self, content: &[u8]) -> Result {
         let written = self.temporary.write_all(content);
         written
@@ -114,7 +113,7 @@ impl Write for OutputFile {
     }
 }
 
-/// Those of any new file: the temporary's are for its owner only.
+/// The permissions of any new file: a temporary's are for its owner only.
 #[cfg(unix)]
 fn permissions() -> std::fs::Permissions {
     use std::os::unix::fs::PermissionsExt as _;
@@ -126,15 +125,15 @@ fn permissions() -> std::fs::Permissions {
     std::fs::Permissions::default()
 }
 
-/// Without a handler, that is where there is no file to lose, these signals end the process at
-/// once. One that is ignored, as SIGHUP under nohup, stays ignored.
+/// Sets a handler that removes temporaries. Until then, when there is no file to lose, these
+/// signals end the process at once. A signal that is ignored, as SIGHUP under nohup, stays ignored.
 fn clean_up_when_interrupted() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let ignored = ignored();
         let ending =
             [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
-        // Where a handler cannot be set there is nothing better to do than to go without.
+        // If a handler cannot be set, the command goes on without one.
         let Ok(mut signals) = Signals::new(ending) else { return };
         std::thread::spawn(move || {
             let Some(signal) = signals.forever().next() else { return };
@@ -147,8 +146,8 @@ fn clean_up_when_interrupted() {
     });
 }
 
-/// The signals that this process ignores, a bit each from signal 1 on; none where the kernel does
-/// not say.
+/// The signals that this process ignores, a bit each from signal 1 on; 0 if the kernel does not
+/// say.
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -72,8 +72,8 @@ pub fn positive_time(text: &str) -> Result<Nanos, String> {
     }
 }
 
-/// Every how often a slow CPU may be taken away: so seldom that timers keep up, and so often that
-/// the kernel lets whoever takes it away do so.
+/// The period at which a slow CPU is taken away. It is long enough for timers to keep up, and short
+/// enough for the kernel to let the thief take the CPU.
 ///
 /// # Errors
 /// What would do instead.
@@ -100,9 +100,9 @@ pub fn seconds(text: &str) -> Result<u32, String> {
         .ok_or("expected whole seconds, 1 to 86400".into())
 }
 
-/// For how long the kernel may let a thread wait: as long as it takes at most
-/// (SCX_WATCHDOG_MAX_TIMEOUT, kernel/sched/ext.c), and longer than a slow machine needs for a turn
-/// of everybody.
+/// How long the kernel lets a thread wait. It is at most what the kernel accepts
+/// (SCX_WATCHDOG_MAX_TIMEOUT, kernel/sched/ext.c), and at least what a slow machine needs for a
+/// turn of all threads.
 ///
 /// # Errors
 /// What would do instead.
@@ -119,9 +119,9 @@ pub fn watchdog(text: &str) -> Result<Nanos, String> {
 /// # Errors
 /// What would do instead.
 pub fn rate(text: &str) -> Result<f64, String> {
-    // One of each is a byte in so many nanoseconds.
+    // Nanoseconds of a byte at 1 of each unit.
     const UNITS: [(&str, f64); 3] = [("kB/s", 1e6), ("MB/s", 1e3), ("GB/s", 1.0)];
-    // Slower, and a file of some gigabytes would be on its way for months.
+    // At a lower rate a file of some gigabytes would take months.
     const LEAST: f64 = 1e-6;
     let expected =
         || "expected a rate with a unit, of 1kB/s or more: 500MB/s or 1.5GB/s".to_owned();
@@ -278,12 +278,12 @@ pub fn vm_cores(text: &str) -> Result<Cores, String> {
     text.parse().map_err(|error: evenkeel_vm::CoresError| error.to_string())
 }
 
-/// Something of this host, and where it is to be in the guest.
+/// A file or program of this host, and its place in the guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuestCopy {
     /// A program or a file.
     pub host: PathBuf,
-    /// Where; `None`: where programs are.
+    /// Path in the guest; `None`: the folder of programs.
     pub guest: Option<PathBuf>,
 }
 
@@ -343,7 +343,7 @@ pub fn fetch(text: &str) -> Result<Fetch, String> {
 /// # Errors
 /// What would do instead.
 pub fn mebibytes(text: &str) -> Result<u64, String> {
-    /// 1 TiB, more than an emulator without hardware virtualisation can make use of.
+    /// 1 TiB, more than an emulator without hardware virtualisation can use.
     const MOST: u64 = 1 << 20;
     let (number, factor) = match (text.strip_suffix('M'), text.strip_suffix('G')) {
         (Some(number), _) => (number, 1),
@@ -380,16 +380,16 @@ pub fn setting(text: &str) -> Result<Setting, String> {
 /// A policy as asked for: `acfs`, `acfs:uf=1.5,period=50`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicySpec {
-    /// As given.
+    /// The text as given.
     pub label: String,
     /// Name.
     pub name: String,
-    /// Knobs set in place.
+    /// Knobs given with the policy.
     pub set: Vec<(String, String)>,
 }
 
-/// A list of policies. A comma separates policies as well as the knobs of one: what has a `=` and
-/// no `:` is a knob.
+/// A list of policies. A comma separates policies as well as the knobs of one: a part with a `=`
+/// and no `:` is a knob.
 ///
 /// # Errors
 /// An empty item, a knob before any policy.
@@ -405,7 +405,7 @@ pub fn policies(text: &str) -> Result<Vec<PolicySpec>, String> {
             if name.is_empty() || name.contains('=') {
                 return Err(format!("expected POLICY or POLICY:KNOB=VALUE, found '{item}'"));
             }
-            // All that there are are written in lower case: a test of the registry looks.
+            // All names are in lower case: a test of the registry checks this.
             let name = name.to_ascii_lowercase();
             specs.push(PolicySpec { label: name.clone(), name, set: Vec::new() });
         }

@@ -1,5 +1,5 @@
-//! From the command line to runs: what is run on what under which policies, and carrying one of
-//! them out.
+//! From the command line to runs: plans which workloads run on which machine under which policies,
+//! and carries runs out.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -26,7 +26,7 @@ pub struct Plan {
     pub used: Machine,
     /// Applications that run together.
     pub sets: Vec<Set>,
-    /// Under each of these.
+    /// The policies to run them under.
     pub policies: Vec<Chosen>,
     config: Config,
     per_thread: bool,
@@ -39,7 +39,7 @@ pub struct Set {
     pub workloads: Vec<String>,
     /// What they are.
     pub apps: Vec<Application>,
-    /// What a run of them with other inputs has shown, where one was asked for.
+    /// The profile of a run of them with other inputs, if one was asked for.
     profile: Option<Arc<Profile>>,
 }
 
@@ -48,17 +48,17 @@ pub struct Set {
 pub struct Chosen {
     /// As asked for.
     pub label: String,
-    /// Without knobs.
+    /// Name without knobs.
     name: String,
-    /// The one of the operating system.
+    /// The policy of the operating system.
     system: String,
-    /// The one by which workers choose tasks of graphs, where that was asked for.
+    /// The policy by which workers choose tasks of graphs, if one was asked for.
     graph: Option<&'static str>,
     set: Vec<(String, String)>,
     knobs: Knobs,
 }
 
-/// The policy of the operating system beside a graph policy that is named alone: a worker for each
+/// The policy of the operating system where a graph policy is named alone: one worker for each
 /// core, which stays there.
 const BESIDE_GRAPHS: &str = "pinned";
 
@@ -94,10 +94,10 @@ impl Chosen {
         &self.knobs
     }
 
-    /// A fresh one.
+    /// Makes the policy.
     ///
     /// # Errors
-    /// None that choosing it has not found.
+    /// None for a policy from [`choose`], which has checked it.
     pub fn make(&self) -> Result<Box<dyn Policy>> {
         registry::make(&self.system, &self.set).map_err(Failure::input)
     }
@@ -105,9 +105,9 @@ impl Chosen {
 
 /// A run that is over.
 pub struct Finished {
-    /// What it came to.
+    /// The run's record.
     pub record: Record,
-    /// What the policy has to say to people.
+    /// The policy's notes for people.
     pub notes: Vec<String>,
 }
 
@@ -115,7 +115,7 @@ impl Plan {
     /// Reads what the command line names. With `each` every workload is run for itself.
     ///
     /// # Errors
-    /// Anything that is not there, or that does not fit.
+    /// A name that does not exist, or things that do not fit together.
     pub fn new(args: &RunArgs, specs: Vec<PolicySpec>, each: bool) -> Result<Self> {
         let Some(name) = &args.machine else {
             let known = evenkeel_files::machines::presets()
@@ -192,8 +192,7 @@ impl Plan {
         })
     }
 
-    /// Says on stderr that the runs take long, and why, where they do. So many are carried out at a
-    /// time.
+    /// Says on stderr if the runs, `jobs` at a time, take long, and why.
     pub fn warn_of_length(&self, jobs: usize) {
         let sizes: Vec<Size> = self
             .sets
@@ -205,16 +204,16 @@ impl Plan {
         }
     }
 
-    /// Carries out the runs alone that all sets need, as many at a time as there are threads for
-    /// it. One that fails fails again where it is needed, and is reported there.
+    /// Carries out the runs alone that all sets need, as many at a time as there are threads. A run
+    /// that fails is repeated where it is needed, and reported there.
     pub fn measure_alone(&self) {
         self.sets.par_iter().for_each(|set| {
             drop(self.alone.measure(&self.whole, &self.used, &set.apps, &self.config))
         });
     }
 
-    /// Carries out one run. The runs alone that its measures need are carried out beside it, where
-    /// they have not been yet.
+    /// Carries out one run, and beside it those runs alone that its measures need and that are not
+    /// yet done.
     pub fn carry_out<L: Listener + Send>(
         &self,
         set: &Set,
@@ -270,15 +269,15 @@ impl Plan {
         }
     }
 
-    /// What was accepted but has no meaning here, or another one than it may seem to have, each
-    /// once.
+    /// Notes on what was accepted but has no meaning here, or another one than it may seem to have;
+    /// each once.
     pub fn notes(&self) -> IndexSet<String> {
         let apps = self.sets.iter().flat_map(|set| &set.apps);
         let of_workloads = apps.flat_map(|app| app.notes.iter().map(|note| of(&app.name, note)));
         of_workloads.chain(self.notes_of_profiles()).collect()
     }
 
-    /// A profile that nobody goes by, and policies that go by one that is not there.
+    /// Notes on a profile that no policy uses, and on policies that lack their profile.
     fn notes_of_profiles(&self) -> Vec<String> {
         let takes_one =
             |policy: &&Chosen| policy.make().is_ok_and(|it| it.interest().wants(Interest::PROFILE));
@@ -298,7 +297,7 @@ impl Plan {
     }
 }
 
-/// Refuses policies that choose among tasks where nothing has any.
+/// Refuses policies that choose among tasks if no application has a task graph.
 fn check_graphs(set: &Set, policies: &[Chosen]) -> Result {
     let Some((policy, name)) = policies.iter().find_map(|policy| Some((policy, policy.graph?)))
     else {
@@ -316,7 +315,7 @@ fn check_graphs(set: &Set, policies: &[Chosen]) -> Result {
     )))
 }
 
-/// A note with the name of whom it is of, where it does not say so itself.
+/// A note with the name of its subject in front, unless the note has it already.
 fn of(name: &str, note: &str) -> String {
     if note.starts_with(name) { note.to_owned() } else { format!("{name}: {note}") }
 }
@@ -326,8 +325,8 @@ pub fn say_notes(notes: &IndexSet<String>) {
     notes.iter().for_each(|note| say("note", note));
 }
 
-/// Policies with the knobs that are meant for them: what is set for all gives way to what is set
-/// for one, and that to what is said in place.
+/// Policies with their knobs. A knob set for one policy overrides one set for all, and a knob given
+/// with the policy overrides both.
 ///
 /// # Errors
 /// A policy or a knob that is not there.
@@ -344,7 +343,8 @@ pub fn choose(specs: Vec<PolicySpec>, settings: &[Setting]) -> Result<Vec<Chosen
         for for_one in [false, true] {
             for (index, setting) in settings.iter().enumerate() {
                 let meant = match &setting.policy {
-                    // The only policy there is: it says itself which knobs it has.
+                    // With a single policy no check is needed here: it refuses knobs that it does
+                    // not have.
                     None => !for_one && (names.len() == 1 || has(&setting.knob)),
                     Some(policy) => for_one && (*policy == name || *policy == system),
                 };

@@ -1,4 +1,4 @@
-//! How far long work is: a bar on stderr where that is a terminal, nothing elsewhere.
+//! Progress of long work: a bar on stderr if that is a terminal, else nothing.
 
 use std::io::{self, IsTerminal as _};
 use std::thread;
@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// How often a bar is drawn while nothing happens: it shows that time passes.
+/// How often a bar is drawn while nothing happens, to show that time passes.
 const TICK: Duration = Duration::from_millis(250);
-/// What is done sooner shows nothing.
-const PATIENCE: Duration = Duration::from_millis(700);
+/// Work that takes less than this shows nothing.
+const SHOWN_AFTER: Duration = Duration::from_millis(700);
 
-/// A bar of so many of something, behind what its prefix says.
+/// A bar of `length` steps, after the text of its prefix.
 pub fn bar(length: u64, what: &str) -> ProgressBar {
     styled(
         ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::hidden()),
@@ -19,7 +19,7 @@ pub fn bar(length: u64, what: &str) -> ProgressBar {
     )
 }
 
-/// A line that says what is done, and for how long it has been.
+/// A line with what is done, and for how long.
 pub fn line(what: &str) -> ProgressBar {
     styled(
         ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()),
@@ -29,7 +29,7 @@ pub fn line(what: &str) -> ProgressBar {
 }
 
 fn styled(bar: ProgressBar, template: &str) -> ProgressBar {
-    // A template that does not parse is no reason to go without the work.
+    // Without a valid template the work goes on with a plain bar.
     let bar = match ProgressStyle::with_template(template) {
         Ok(style) => bar.with_style(style),
         Err(_) => bar,
@@ -37,7 +37,7 @@ fn styled(bar: ProgressBar, template: &str) -> ProgressBar {
     if io::stderr().is_terminal() {
         let shown = bar.clone();
         thread::spawn(move || {
-            thread::sleep(PATIENCE);
+            thread::sleep(SHOWN_AFTER);
             if !shown.is_finished() {
                 shown.set_draw_target(ProgressDrawTarget::stderr());
                 shown.enable_steady_tick(TICK);

@@ -1,10 +1,9 @@
-//! Whether runs are out of proportion: how much is to be simulated, and roughly how long that takes
-//! here.
+//! Warns of long runs: estimates how much is to be simulated, and roughly how long that takes here.
 //!
-//! The estimate is made before anything runs, from what the workloads say: work over the speed of
-//! the cores, or the duration asked for; a scheduling event for each core every few milliseconds of
-//! that, fewer where nobody has to wait, and one for each step of a thread. It is right to within a
-//! factor of three or so, which is enough for a warning.
+//! The estimate is made before anything runs. The simulated time is the work over the speed of the
+//! cores, or the duration asked for. Each core has a scheduling event every few milliseconds of it,
+//! fewer where no thread waits, and each step of a thread is one event. The estimate is right
+//! within a factor of about three, which is enough for a warning.
 
 use evenkeel_machine::{Machine, Nanos};
 use evenkeel_model::{Application, Step};
@@ -12,37 +11,39 @@ use evenkeel_model::{Application, Step};
 /// Simulated time between two scheduling events of a core for which threads wait: the slice of the
 /// fair policies. Ours.
 const SLICE_S: f64 = 3e-3;
-/// Simulated time between two looks of a policy that is never quiet, where no thread waits. Ours.
+/// Simulated time between two decisions of a policy that decides at every interval, where no thread
+/// waits. Ours.
 const LOOK_S: f64 = 10e-3;
-/// What an event takes of one host core: docs/benchmarks/simulator.md has 2 to 13 million a second,
-/// by policy; sparse runs have more to do for each. Ours.
+/// Time of an event on one host core, s: docs/benchmarks/simulator.md has 2 to 13 million events a
+/// second, by policy; events of sparse runs take longer. Ours.
 const EVENT_S: f64 = 0.4e-6;
-/// Events that a thread takes to be made, started and accounted for. Ours.
+/// Events of making, starting and accounting for a thread. Ours.
 const EVENTS_PER_THREAD: f64 = 20.0;
-/// What takes longer than this is announced. Ours.
+/// Runs that take longer than this are announced. Ours.
 const LONG_S: f64 = 30.0;
 
-/// What runs of some applications together come to.
+/// The estimated size of a run of some applications together.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Size {
-    /// Of the machine's time; 0: not known beforehand.
+    /// Simulated time; 0 if it is not known beforehand.
     simulated_s: f64,
     /// Steps of threads and tasks of graphs.
     steps: f64,
     threads: f64,
-    /// Of the machine.
+    /// Cores of the machine.
     cores: f64,
 }
 
 impl Size {
-    /// Of these applications on a machine.
+    /// The size of a run of these applications on a machine.
     pub fn of(apps: &[Application], machine: &Machine, duration: Option<Nanos>) -> Self {
         let cores = machine.cores.len() as f64;
         let longest = apps.iter().map(|app| time_s(app, machine)).fold(0.0, f64::max);
         let sum: f64 = apps.iter().map(|app| alone_s(app, machine)).sum();
         let mut simulated_s = longest.max(sum / speed(machine));
         if let Some(end) = duration.map(Nanos::as_secs_f64) {
-            // What never ends by itself, or cannot be told beforehand, goes on until then.
+            // Applications that never end by themselves, or whose end is not known, go on until
+            // then.
             simulated_s = if simulated_s > 0.0 { simulated_s.min(end) } else { end };
         }
         let threads =
@@ -55,7 +56,7 @@ impl Size {
         }
     }
 
-    /// Events that come with time.
+    /// Events that time brings, whatever threads do.
     fn of_time(&self) -> f64 {
         self.simulated_s * self.cores / if self.threads > self.cores { SLICE_S } else { LOOK_S }
     }
@@ -65,8 +66,8 @@ impl Size {
     }
 }
 
-/// What there is to be said before runs of these sizes under so many policies, `jobs` at a time;
-/// none: they are short.
+/// The warning for runs of these sizes under `policies` policies, `jobs` at a time; `None` if they
+/// are short.
 pub fn warning(sizes: &[Size], policies: usize, jobs: usize) -> Option<String> {
     let runs = sizes.len() * policies;
     let jobs = jobs.clamp(1, runs.max(1)) as f64;
@@ -98,7 +99,7 @@ pub fn warning(sizes: &[Size], policies: usize, jobs: usize) -> Option<String> {
     ))
 }
 
-/// How fast all cores are together, the fastest kind being 1.
+/// Speed of all cores together; a core of the fastest kind has 1.
 fn speed(machine: &Machine) -> f64 {
     let fastest = machine.kinds.iter().map(|kind| kind.capacity).max().unwrap_or(1);
     let each =
@@ -106,7 +107,7 @@ fn speed(machine: &Machine) -> f64 {
     each.sum::<f64>() / f64::from(fastest)
 }
 
-/// What an application takes on one core of the fastest kind; 0: not known beforehand.
+/// Time of an application on one core of the fastest kind; 0 if it is not known beforehand.
 fn alone_s(app: &Application, machine: &Machine) -> f64 {
     let Some(work) = app.work_by_phase() else { return 0.0 };
     let Some(capacity) = machine.kinds.iter().map(|kind| kind.top().capacity).reduce(f64::max)
@@ -119,7 +120,7 @@ fn alone_s(app: &Application, machine: &Machine) -> f64 {
     work.iter().zip(&app.phases).map(of_phase).sum::<f64>() / 1e9
 }
 
-/// How long it runs at least: with fewer threads than cores it has no use of all.
+/// A lower bound of its time: with fewer threads than cores it cannot use all.
 fn time_s(app: &Application, machine: &Machine) -> f64 {
     let threads = (app.threads.len() + app.templates.len()).max(1) as f64;
     let work = alone_s(app, machine) / threads.min(machine.cores.len() as f64);
@@ -133,12 +134,12 @@ fn steps(app: &Application, simulated_s: f64) -> f64 {
     app.threads.iter().map(|thread| of_thread(app.programs.get(thread.program.index()))).sum()
 }
 
-/// How many steps a pass through these is.
+/// The number of steps in a pass through `all`.
 fn passed(app: &Application, all: &[Step], simulated_s: f64) -> f64 {
     let one = |step: &Step| match step {
         Step::Loop { times: Some(times), body } => *times as f64 * passed(app, body, simulated_s),
         Step::Loop { times: None, body } => {
-            // As often as its timer lets it; without one that is not known beforehand.
+            // An endless loop repeats as its timer allows; without a timer the count is not known.
             let period = body.iter().find_map(|step| match step {
                 Step::Timer { period, .. } => Some(period.as_secs_f64()),
                 _ => None,
@@ -149,7 +150,7 @@ fn passed(app: &Application, all: &[Step], simulated_s: f64) -> f64 {
         }
         Step::RunTasks(id) => {
             let tasks = app.graphs.get(id.index()).map_or(0, |graph| graph.tasks.len());
-            // All threads share them.
+            // All threads share the tasks.
             tasks as f64 / app.threads.len().max(1) as f64
         }
         _ => 1.0,

@@ -1,4 +1,4 @@
-//! What is read from stdin where `-` stands in place of a file.
+//! Stdin, which `-` names in place of a file.
 
 use std::io::{self, IsTerminal as _, Read as _};
 use std::sync::OnceLock;
@@ -13,11 +13,11 @@ pub const NAME: &str = "-";
 /// What stdin is called in messages about its content.
 pub const CALLED: &str = "stdin";
 
-/// What it was read as, and all that was there.
+/// What stdin was read as, and its content.
 static READ: OnceLock<(&'static str, Vec<u8>)> = OnceLock::new();
 
 /// All of stdin, up to `most` bytes and one more, as a machine or as a workload. It is read once,
-/// however often it is asked for.
+/// however often this is called.
 ///
 /// # Errors
 /// It cannot be read; it has been read as something else.
@@ -32,7 +32,7 @@ pub fn read(what: &'static str, most: u64) -> Result<&'static [u8]> {
             .read_to_end(&mut bytes)
             .context("cannot read stdin")
             .map_err(Failure::Failed)?;
-        // Nobody else is here: commands read what they are given before they make threads.
+        // No other thread exists yet: commands read their input before they make threads.
         let _ = READ.set((what, bytes));
     }
     match READ.get() {

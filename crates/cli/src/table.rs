@@ -8,7 +8,7 @@ use comfy_table::{
 };
 use evenkeel_report::table::Style;
 
-/// Nothing but a line under the header.
+/// A style with only a line under the header.
 const RULED: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
@@ -22,8 +22,8 @@ pub fn plain<const N: usize>(header: [&str; N]) -> Table {
     table
 }
 
-/// How many columns there are: as `COLUMNS` says, else as the terminal does; none: not known, as in
-/// a pipe.
+/// The number of columns: from `COLUMNS`, else from the terminal; `None` if neither says, as in a
+/// pipe.
 pub fn width() -> Option<usize> {
     let said =
         std::env::var("COLUMNS").ok().and_then(|columns| columns.trim().parse::<usize>().ok());
@@ -31,13 +31,13 @@ pub fn width() -> Option<usize> {
     said.or_else(|| terminal_size::terminal_size().map(|(width, _)| width.0.into()))
 }
 
-/// Text as wide as the terminal: each line is broken between words, and goes on behind `indent`
-/// blanks.
+/// Wraps text to the terminal: a line is broken between words, and goes on behind `indent` blanks.
 pub fn wrapped(text: &str, indent: usize) -> String {
     wrapped_to(text, indent, width())
 }
 
-/// A word that is longer than a line is left whole: it may be a path or a command.
+/// Wraps to this width. A word that is longer than a line is left whole: it may be a path or a
+/// command.
 fn wrapped_to(text: &str, indent: usize, width: Option<usize>) -> String {
     let Some(width) = width else { return text.to_owned() };
     let mut out = String::new();
@@ -78,8 +78,7 @@ fn blank() -> Table {
     table
 }
 
-/// With three spaces between columns, and none at the end of a line, which no one sees and every
-/// `diff` does.
+/// The table's text, with three spaces between columns and none at the end of a line.
 pub fn text(mut table: Table) -> String {
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
@@ -87,8 +86,8 @@ pub fn text(mut table: Table) -> String {
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-/// As [`text`], but where the terminal is narrower than the table, columns of `droppable` are left
-/// out, in that order, until it fits, and a line says which and that `instead` has them.
+/// As [`text`], but if the terminal is narrower than the table, columns of `droppable` are left
+/// out, in that order, until it fits. A line then names them and says that `instead` has them.
 pub fn fitted(table: Table, droppable: &[usize], instead: &str) -> String {
     fitted_to(table, droppable, instead, width())
 }
@@ -121,12 +120,12 @@ fn fitted_to(mut table: Table, droppable: &[usize], instead: &str, width: Option
     text(table) + &note
 }
 
-/// How tables of results look here.
+/// The style of result tables here.
 pub fn style() -> Style {
     width().map_or_else(Style::default, |width| Style { width })
 }
 
-/// A name and what is said of it, one line each, the names in a column.
+/// Names and their values, one line each, with the names in a column.
 pub fn facts(facts: &[(&str, &dyn Display)]) -> String {
     let width = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0) + 2;
     facts.iter().map(|(name, value)| wrapped(&format!("{name:<width$}{value}\n"), width)).collect()

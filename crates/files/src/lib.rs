@@ -1,5 +1,5 @@
-//! What stands in files, and what is built in: machines, workloads in the formats that scheduler
-//! engineers bring, and programs.
+//! Reads and writes files: machines, and workloads in the formats that scheduler engineers bring.
+//! Also holds the machines and workloads that are built in.
 
 pub mod machines;
 pub mod native;

@@ -1,4 +1,4 @@
-//! What the readers of text formats share: where something is, and how a piece is shown.
+//! Shared by the readers of text formats: where something is, and how a piece is shown.
 
 /// The longest piece of a file that an error shows, in characters.
 const SHOWN_CHARACTERS: usize = 60;
@@ -9,7 +9,7 @@ pub fn behind(beginning: &str) -> (usize, usize) {
     (beginning.matches('\n').count() + 1, line.chars().count() + 1)
 }
 
-/// The beginning of a piece of text, on one line, for people.
+/// The beginning of a piece of text, on one line, for messages.
 pub fn cut(piece: &str) -> String {
     let mut shown: String = piece
         .chars()

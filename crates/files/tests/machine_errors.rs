@@ -1,12 +1,11 @@
-//! What is wrong with a machine file is told with its place, its key, what was found and what was
-//! expected.
+//! An error of a machine file names its place and its key, what was found and what was expected.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use evenkeel_files::machines::{self, MAX_FILE_BYTES, MachineError};
 use evenkeel_machine::MAX_CORES;
 
-/// A machine file that is right. Line 5 starts the first kind, line 11 the second, 16 and 20 the
-/// clusters, 24 the costs.
+/// A valid machine file. Line 5 starts the first kind, line 11 the second, 16 and 20 the clusters,
+/// 24 the costs.
 const GOOD: &str = r#"name = "x"
 description = "d"
 smt_speed = 0.7

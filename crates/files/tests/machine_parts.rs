@@ -9,8 +9,8 @@ fn preset(name: &str) -> Machine {
     machines::preset(name).unwrap()
 }
 
-/// What holds for each machine, whole or part: dense numbers, and all that points somewhere points
-/// back.
+/// Asserts what holds for each machine, whole or part: numbers are dense, and all references are
+/// mutual.
 fn assert_consistent(machine: &Machine) {
     assert!(!machine.kinds.is_empty() && !machine.cores.is_empty());
     for (index, core) in machine.cores.iter().enumerate() {

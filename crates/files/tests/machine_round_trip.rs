@@ -1,5 +1,5 @@
-//! Laws of the machine file: what is written reads as the same machine, and any bytes are met with
-//! a machine or an error.
+//! Laws of the machine file: what is written reads as the same machine, and any bytes give a
+//! machine or an error.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use evenkeel_files::machines::{self, MachineError, presets};
@@ -206,7 +206,7 @@ fn a_file_of_thirty_thousand_clusters_is_read_and_written() {
     let machine = machines::parse(&format!("{kind}{clusters}"), "long").unwrap();
     assert_eq!(machine.cores.len(), 60_000);
     assert_eq!(machine.subset("59999a").unwrap().clusters.len(), 30_000);
-    // Written with all figures it is longer than a machine file may be, and so it is refused, not
+    // Written with all digits it is longer than a machine file may be, so it is refused and not
     // read in part.
     assert!(matches!(
         machines::parse(&machines::to_toml(&machine), "written"),

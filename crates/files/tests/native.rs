@@ -1,4 +1,4 @@
-//! Evenkeel's own workload file: it says any application, and its faults are told with their place.
+//! Evenkeel's own workload file can hold any application, and errors of it have their place.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use evenkeel_model::{
 };
 use proptest::prelude::*;
 
-/// Every object of an application of [`applications`] is there this often.
+/// How many of each object an application of [`applications`] has.
 const OBJECTS: u32 = 3;
 
 fn phases() -> impl Strategy<Value = Phase> {

@@ -1,4 +1,4 @@
-//! What phases measure speed against is the whole machine, whichever part of it is in use.
+//! Phases measure speed against the whole machine, whichever part of it is in use.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use evenkeel_files::machines;

@@ -1,5 +1,5 @@
-//! The rt-app reader on any text: it never panics, what it makes is valid, and how a file is
-//! written does not matter.
+//! The rt-app reader on any text: it never panics, what it makes is valid, and formatting does not
+//! matter.
 
 use std::fmt::Write as _;
 

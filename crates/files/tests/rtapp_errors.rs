@@ -1,4 +1,4 @@
-//! Faults in rt-app files are told with their exact place, what was found and what was expected.
+//! Errors of rt-app files name their exact place, what was found and what was expected.
 
 use evenkeel_files::rtapp;
 

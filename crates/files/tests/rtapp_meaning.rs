@@ -1,4 +1,4 @@
-//! What rt-app files mean: claims that the manual (docs/simulate/rt-app.md) makes.
+//! Claims that the manual (docs/simulate/rt-app.md) makes about rt-app files.
 
 use evenkeel_files::rtapp;
 use evenkeel_machine::{CoreId, Nanos, Work};

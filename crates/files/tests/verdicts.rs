@@ -1,10 +1,10 @@
-//! Texts of each format, with what its own tool makes of them. A line of a table in `verdicts/` has
-//! the tool's verdict, the reason why ours is another or `-`, and the text, escaped.
+//! Texts of each format, compared with the verdicts of its own tool. A line of a table in
+//! `verdicts/` has the tool's verdict, the reason why ours differs or `-`, and the text, escaped.
 
 use evenkeel_files::{rtapp, task_graphs};
 
-/// Holds a reader to a table, in which ours differs for these reasons only: some for which it takes
-/// a text, some for which it refuses one. How many texts there were.
+/// Compares a reader with a table. Its verdicts may differ only for these reasons: some for texts
+/// that it accepts, some for texts that it refuses. Gives the number of texts.
 fn hold(
     table: &str,
     [takes, refuses]: [&[&str]; 2],

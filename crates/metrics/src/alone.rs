@@ -1,10 +1,10 @@
-//! How an application does alone: what slowdown and speedup measure against.
+//! How an application does alone: the reference of slowdown and speedup.
 //!
 //! An application runs alone under `pinned`, once, on all the fastest cores in use, on all the
 //! slowest, and on one core of the slowest kind of the whole machine, where its threads take turns
 //! for free. Its affinities are lifted there: they name cores that such a part of the machine does
-//! not have. An application alone does the same however it is scheduled beside others, so its runs
-//! are kept and shared.
+//! not have. The policy of the run beside others does not matter, so runs alone are kept and
+//! shared.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -23,8 +23,7 @@ pub struct Alone {
     pub fast: Progress,
     /// On all the slowest cores in use.
     pub slow: Progress,
-    /// On one core of the slowest kind of the whole machine; only for an application that has the
-    /// run for itself.
+    /// On one core of the slowest kind of the whole machine; only where a single application runs.
     pub one_slow: Option<Progress>,
 }
 
@@ -46,7 +45,7 @@ pub enum AloneError {
     Policy(#[from] registry::MakeError),
 }
 
-/// One run alone to be measured, or measured.
+/// One run alone, measured or to be measured.
 struct Kept {
     machine: Machine,
     app: Application,
@@ -54,8 +53,8 @@ struct Kept {
     progress: Arc<OnceLock<Result<Progress, AloneError>>>,
 }
 
-/// Runs alone, each carried out once. Threads may share it: who comes second for the same run waits
-/// for the first.
+/// Runs alone, each carried out once. Threads may share it: the second thread that asks for a run
+/// waits for the first.
 #[derive(Default)]
 pub struct AloneCache {
     kept: Mutex<Vec<Kept>>,
@@ -66,7 +65,7 @@ impl AloneCache {
     /// it.
     ///
     /// # Errors
-    /// A run that fails, as one that never ends and has no duration.
+    /// A run fails, for instance because it never ends and has no duration.
     pub fn measure(
         &self,
         whole: &Machine,
@@ -77,11 +76,12 @@ impl AloneCache {
         let config = alone_config(apps, config);
         let fast = used.only_kind(KindId(0));
         let slow = used.only_kind(used.slowest());
-        // The threads of a program made for many cores must take turns on one: a program made for
-        // one would not pay for that.
+        // A program made for many cores pays for taking turns on one core, one made for a single
+        // core would not. So here turns cost nothing.
         let one_slow = (apps.len() == 1).then(|| whole.one_core(whole.slowest()).with_free_costs());
         let of = |app: &Application| -> Result<Alone, AloneError> {
-            // The same work on each part of the machine: a part numbers its cores anew.
+            // The work must be the same on each part of the machine, and a part numbers its cores
+            // anew.
             let phases = app.phases.iter().map(|phase| phase.bound_to(used)).collect();
             let app = &Application { phases, ..app.clone() };
             let on = |machine| self.progress(machine, app, &config);
@@ -121,20 +121,20 @@ impl AloneCache {
         slot.get_or_init(|| run_alone(machine, app, config)).clone()
     }
 
-    /// How many runs it has carried out or is about to.
+    /// How many runs it has carried out or is carrying out.
     pub fn len(&self) -> usize {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// Whether it has carried out none.
+    /// True if it has carried out none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// The settings of the run, less what does not touch an application under `pinned`; with the
-/// earliest end that any of the applications sets, so that one that never ends alone ends here as
-/// it does there.
+/// The settings of the run, without those that do not affect an application under `pinned`. It has
+/// the earliest end that any of the applications sets, so an application that never ends alone ends
+/// here as it does beside others.
 fn alone_config(apps: &[Application], config: &Config) -> Config {
     let durations = apps.iter().filter_map(|app| app.duration).chain(config.duration);
     Config {

@@ -15,7 +15,7 @@ use crate::record::{
     WakeupLatency,
 };
 
-/// What was run: the part of a record that is known beforehand.
+/// The part of a record that is known before the run.
 #[derive(Clone, Debug)]
 pub struct Subject<'a> {
     /// The machine as used, which may be a part of the one that was named.
@@ -98,8 +98,7 @@ impl Subject<'_> {
         }
     }
 
-    /// A record that says what was run, and nothing of what came of it yet: for runs that are not
-    /// the simulator's.
+    /// A record with what was run and no results yet: for runs outside the simulator.
     pub fn blank(&self, wall: Duration) -> Record {
         let knobs = self.knobs.iter().map(|(name, value)| {
             let value = match value {
@@ -226,7 +225,7 @@ impl Subject<'_> {
                 self.machine.clusters.iter().enumerate().filter(|(_, it)| it.kind == rank)
             {
                 let more = outcome.cluster_energy.as_ref().and_then(|all| all.get(index)).copied();
-                // A cluster of which no core is in use draws nothing of this run.
+                // A cluster of which no core is in use adds no energy to this run.
                 energy = if cluster.cores.is_empty() {
                     energy
                 } else {
@@ -257,7 +256,7 @@ impl Subject<'_> {
     }
 }
 
-/// How some threads kept their periods.
+/// How well some threads kept their periods.
 fn timers<'a>(threads: impl Iterator<Item = &'a ThreadOutcome>) -> Option<TimerRow> {
     let mut all = Periods::default();
     threads.filter_map(|thread| thread.periods.as_ref()).for_each(|periods| all.merge(periods));
@@ -272,7 +271,7 @@ fn timers<'a>(threads: impl Iterator<Item = &'a ThreadOutcome>) -> Option<TimerR
     })
 }
 
-/// Of all cores and clusters; `None`: no power model.
+/// Energy of all cores and clusters; `None`: no power model.
 fn total_energy(outcome: &Outcome) -> Option<FemtoJoules> {
     let clusters: FemtoJoules = outcome.cluster_energy.as_ref()?.iter().copied().sum();
     outcome.cores.iter().try_fold(clusters, |sum, core| Some(sum + core.energy?))

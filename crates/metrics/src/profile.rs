@@ -1,12 +1,12 @@
-//! A profile: a run of a program beforehand, of which nothing is kept but how far its threads have
-//! from milestone to milestone.
+//! A profile: from a run of a program beforehand, the distances of its threads from milestone to
+//! milestone.
 
 use evenkeel_machine::Machine;
 use evenkeel_model::Application;
 use evenkeel_policy::registry;
 use evenkeel_sim::{Config, Deaf, Profile, SimError};
 
-/// The policy of the run that is profiled: one that knows nothing of cores or of threads.
+/// The policy of the profiled run. It ignores the kinds of cores and the differences of threads.
 const UNAWARE: &str = "cfs-unaware";
 
 /// Why a program could not be profiled.
@@ -20,11 +20,11 @@ pub enum ProfileError {
     Policy(#[from] registry::MakeError),
 }
 
-/// Profiles programs (mostly such as have a smaller input than those that are meant), which run
-/// together on a machine as they will.
+/// Profiles programs that run together on a machine. Their input is usually smaller than that of
+/// the run proper.
 ///
 /// # Errors
-/// A run that fails, as one that never ends and has no duration.
+/// A run fails, for instance because it never ends and has no duration.
 pub fn profile(
     machine: &Machine,
     apps: &[Application],

@@ -1,4 +1,4 @@
-//! How far an application came in which time, and how two such compare.
+//! An application's progress in a time, and how two of them compare.
 
 use evenkeel_machine::{Nanos, Work};
 use evenkeel_sim::{AppOutcome, Outcome};
@@ -11,7 +11,7 @@ pub struct Progress {
     /// Completion time: of one that repeats the geometric mean; `None`: the run's duration ended it
     /// first.
     pub completion: Option<Nanos>,
-    /// How long it was there.
+    /// How long it was in the run.
     pub time: Nanos,
     /// Work that it retired in that time.
     pub retired: Work,
@@ -33,13 +33,13 @@ impl Progress {
         Self { completion, time, retired: app.retired }
     }
 
-    /// Completion time, or how long it was there before it was cut.
+    /// Completion time, or, if it was cut, the time until then.
     pub fn shown(&self) -> Nanos {
         self.completion.unwrap_or(self.time)
     }
 
-    /// How many times as long it takes as `reference` does. Where either was cut there is no
-    /// completion time to compare, so it is the ratio of their rates of progress.
+    /// Its time over that of `reference`. If either was cut there is no completion time, so it is
+    /// the ratio of their rates of progress.
     ///
     /// Never infinite: less than a nanosecond counts as one, and so does less than a unit of work.
     pub fn slowdown_over(&self, reference: &Self) -> f64 {
@@ -72,8 +72,7 @@ mod tests {
     fn one_that_was_cut_compares_by_progress() {
         assert_eq!(cut(1_000, 25).slowdown_over(&cut(1_000, 100)), 4.0);
         assert_eq!(cut(1_000, 0).slowdown_over(&cut(1_000, 0)), 1.0);
-        // Alone it is done in a tenth of the duration, all of its 100; here it does half of that in
-        // the whole of it.
+        // Alone it does 100 in a tenth of the duration; here it does 50 in the whole of it.
         assert_eq!(cut(1_000, 50).slowdown_over(&done(100)), 20.0);
     }
 

@@ -1,5 +1,5 @@
-//! The result record, `schema/result.schema.json`: what one run came to, in the order and the words
-//! of the schema.
+//! The result record, `schema/result.schema.json`: the results of one run, in the order and the
+//! words of the schema.
 //!
 //! Beyond the schema, as properties of its own: `sensor`, `timers`, and the least, the mean and the
 //! kinds of `wakeup_latency_us`.
@@ -12,7 +12,7 @@ use serde_json::Value;
 /// The version of the schema that a record follows.
 pub const SCHEMA: &str = "evenkeel.result/1";
 
-/// What one run came to.
+/// The results of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct Record {
@@ -93,7 +93,7 @@ pub struct Record {
     pub error: Option<String>,
 }
 
-/// Figures that a run that failed does not have, and that are no `Option`.
+/// Figures that a failed run does not have and that are no `Option`.
 const FIGURES: [&str; 4] = ["makespan_s", "migrations", "swaps", "context_switches"];
 
 impl Serialize for Record {
@@ -116,7 +116,7 @@ impl<'de> Deserialize<'de> for Record {
     }
 }
 
-/// What is written, or the default in place of null.
+/// The value as written, or the default in place of null.
 fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     deserializer: D,
 ) -> Result<T, D::Error> {
@@ -124,8 +124,8 @@ fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
 }
 
 impl Record {
-    /// Whether a set duration ended the run or an application of it: then its time says nothing of
-    /// the policy.
+    /// True if a set duration ended the run or an application of it: then its time says nothing
+    /// about the policy.
     pub fn is_timed(&self) -> bool {
         self.apps.iter().any(|app| app.cut_at_s.is_some())
     }
@@ -258,7 +258,7 @@ pub struct LatencySummary {
 /// From wake-up to running.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WakeupLatency {
-    /// Of all wake-ups.
+    /// Latencies of all wake-ups.
     #[serde(flatten)]
     pub all: LatencySummary,
     /// By kind of the core that ran the thread, fastest first; a kind on which none woke is left
@@ -267,8 +267,8 @@ pub struct WakeupLatency {
     pub kinds: IndexMap<String, LatencySummary>,
 }
 
-/// What someone who reads the machine's power sensors, one on each cluster's supply, at their
-/// interval takes the energy for.
+/// The energy as a reader of the machine's power sensors, one on each cluster's supply, computes it
+/// at their interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SensorRow {
     /// Time between readings, seconds.
@@ -282,7 +282,7 @@ pub struct SensorRow {
     pub clusters_j: Vec<f64>,
 }
 
-/// Measures of task graphs; all that a run did.
+/// Measures of task graphs, over a whole run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GraphRow {
     /// Policy by which workers chose tasks.
@@ -310,25 +310,25 @@ pub struct GraphRow {
 pub struct LiveRow {
     /// The mechanism: `affinity`.
     pub mechanism: String,
-    /// Where it learnt what threads did.
+    /// Its source of what threads did.
     pub source: String,
-    /// Whether threads that waited in a queue were held back (SCHED_IDLE).
+    /// True if threads that waited in a queue were held back (SCHED_IDLE).
     pub parked: bool,
     /// CPU time of the mechanism / time of the run.
     pub cost: f64,
-    /// How often it looked.
+    /// How often it looked at the threads.
     pub looks: u64,
     /// Masks and classes that it changed.
     pub changes: u64,
     /// Changes that the kernel refused.
     pub refused: u64,
-    /// What it was not told because the kernel had no room for it.
+    /// Events that the kernel dropped for lack of room.
     pub missed: u64,
     /// From the start of a thread to its first placement, microseconds; `None`: no thread was
     /// placed.
     #[serde(default)]
     pub reaction_us: Option<LatencySummary>,
-    /// Whether the energy was read from sensors; `None`: there is no energy.
+    /// True if the energy was read from sensors; `None`: there is no energy.
     #[serde(default)]
     pub energy_measured: Option<bool>,
 }

@@ -1,4 +1,4 @@
-//! Policies over several workloads: geometric means of what they come to in relation to a baseline.
+//! Policies over several workloads: geometric means of their measures relative to a baseline.
 //!
 //! Means of ratios, not ratios of means, so that a long workload counts no more than a short one
 //! (Fleming and Wallace, CACM 29(3), 1986).
@@ -11,7 +11,7 @@ use crate::record::Record;
 pub struct Mean {
     /// Measure of the policy / measure of the baseline.
     pub ratio: f64,
-    /// Workloads to which the measure applies and on which both came to an end.
+    /// Workloads to which the measure applies and on which both runs ended well.
     pub workloads: usize,
 }
 
@@ -19,7 +19,7 @@ pub struct Mean {
 /// to none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Relative {
-    /// Workloads on which both this policy and the baseline came to an end.
+    /// Workloads on which the runs of both this policy and the baseline ended well.
     pub workloads: usize,
     /// Time of the policy / time of the baseline; not where a set duration ended both.
     pub time: Option<Mean>,
@@ -29,7 +29,7 @@ pub struct Relative {
     pub edp: Option<Mean>,
     /// Unfairness, of several applications that run together.
     pub unfairness: Option<Mean>,
-    /// System throughput, of several applications: of one it would only say the time again.
+    /// System throughput, of several applications: with one it equals the inverse of the slowdown.
     pub stp: Option<Mean>,
     /// Wake-up latency that 99 % do not exceed, where a set duration ended both.
     pub wake_p99: Option<Mean>,
@@ -65,8 +65,8 @@ pub fn relative<'a>(pairs: impl IntoIterator<Item = (&'a Record, &'a Record)>) -
     }
 }
 
-/// `None` where there is no ratio that a geometric mean could be of. Equal values have one, also
-/// where they are 0.
+/// `None` if there is no ratio for a geometric mean. Equal values have the ratio 1, also if they
+/// are 0.
 fn ratio(here: f64, there: f64) -> Option<f64> {
     match here / there {
         _ if here == there => Some(1.0),

@@ -1,4 +1,4 @@
-//! What runs alone come to, and that each is carried out once.
+//! Runs alone: their results, and that each is carried out once.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use evenkeel_files::machines;
@@ -107,7 +107,7 @@ fn what_never_ends_alone_ends_with_the_run_or_is_said_to_be_endless() {
         matches!(measured, Err(AloneError::Run { source: SimError::Endless { .. }, .. })),
         "{measured:?}"
     );
-    // Another application's duration ends the run that they share.
+    // The duration of another application ends the run that they share.
     let brief = Application { duration: Some(Nanos::from_millis(10)), ..endless() };
     let alone = cache.measure(&board, &board, &[endless(), brief], &Config::default()).unwrap();
     assert_eq!((alone[0].fast.completion, alone[0].fast.time), (None, Nanos::from_millis(10)));

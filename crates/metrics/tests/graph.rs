@@ -1,4 +1,4 @@
-//! Measures of task graphs, on cases that can be followed by hand.
+//! Measures of task graphs, on cases that can be computed by hand.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use evenkeel_files::machines;

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 const SCHEMA: &str = include_str!("../../../schema/result.schema.json");
 
-/// Checks against the schema, and that its properties come in its order.
+/// Checks a record against the schema, and the order of its properties.
 fn check(record: &Record) -> Result<(), String> {
     let schema: Value = serde_json::from_str(SCHEMA).unwrap();
     let value = serde_json::to_value(record).unwrap();
@@ -42,7 +42,7 @@ fn check(record: &Record) -> Result<(), String> {
     Ok(())
 }
 
-/// Lengths that sums do not overflow: 100 days.
+/// Times whose sums do not overflow: up to 100 days.
 fn time() -> impl Strategy<Value = Nanos> {
     (0_u64..8_640_000_000_000_000).prop_map(Nanos)
 }

@@ -17,7 +17,7 @@ const bars = (() => {
 
   const tick = (value) => (value !== 0 && Math.abs(value) < 1e-3 ? value.toExponential(0) : value.toLocaleString("en", { maximumSignificantDigits: 3 }));
 
-  // Whether a few of these squeeze the others into a quarter, or many do, and the greatest that does not.
+  // Tells if none, a few or many of these squeeze the others into a quarter, and the greatest that does not.
   function squeeze(maxima, line) {
     const sorted = maxima.filter(Number.isFinite).sort((a, b) => a - b);
     const [most, median] = [sorted.at(-1) ?? 1, sorted[(sorted.length - 1) >> 1] ?? 1];

@@ -1,5 +1,5 @@
-//! Writes pages from made-up records into a directory, for tests/run-browser.sh to look at: many
-//! runs, few, none, without power, and with names that would break a careless page.
+//! Writes pages from made-up records into a directory, for tests/run-browser.sh: many runs, few,
+//! none, without power, and with names that would break a careless page.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../tests/common/mod.rs"]
@@ -150,7 +150,7 @@ fn outlier() -> String {
     page(&records, &[], &Meta { answer: "acfs is the fastest.".into(), ..meta() })
 }
 
-/// Workloads that end at a set time, by themselves: their latencies are what differs.
+/// Workloads that end at a set time: they differ in their latencies.
 fn timed() -> String {
     const WORKLOADS: [&str; 2] = ["workloads/rtapp-mixed.json", "audio.json"];
     let mut records = vec![];

@@ -1,4 +1,4 @@
-//! The measures of a record, as columns of a table: names, units, meaning, which way is better.
+//! The measures of a record as columns of a table: names, units, meaning, and which way is better.
 
 use evenkeel_metrics::Record;
 
@@ -12,7 +12,7 @@ pub(crate) enum Best {
     Least,
     /// The greatest.
     Greatest,
-    /// None is: the measure explains others.
+    /// No value is best: the measure explains others.
     None,
 }
 
@@ -24,11 +24,11 @@ pub(crate) struct Column {
     pub unit: &'static str,
     /// Which value is best.
     pub best: Best,
-    /// Where a table is too wide, the column of the greatest rank goes first.
+    /// If a table is too wide, the column of the greatest rank is dropped first.
     pub rank: u8,
-    /// It weighs applications that run together.
+    /// True if it compares applications that run together.
     pub of_several: bool,
-    /// What it is, in a sentence.
+    /// Its meaning, in a sentence.
     pub meaning: &'static str,
     count: bool,
     get: fn(&Record) -> Option<f64>,
@@ -44,14 +44,14 @@ impl Column {
         }
     }
 
-    /// As people read it, without the unit.
+    /// The value for people, without the unit.
     pub fn format(&self, value: f64) -> String {
         if self.count { format!("{value:.0}") } else { number(value) }
     }
 }
 
-/// The measures that any of the records has. Those that weigh applications against each other are
-/// left out where each runs alone: there they only say the time in another way.
+/// The measures that any of the records has. Measures that compare applications are left out if
+/// each application runs alone: then they only repeat the time.
 pub(crate) fn shown(records: &[&Record]) -> Vec<&'static Column> {
     let several = records.iter().any(|record| record.apps.len() > 1);
     let has = |column: &&Column| records.iter().any(|record| column.value(record).is_some());

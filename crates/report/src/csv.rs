@@ -9,9 +9,9 @@ use serde_json::Value;
 /// Writes records as CSV with a header.
 ///
 /// The columns are the record's own: lists and maps are flattened with dots (`apps.0.slowdown`,
-/// `kinds.big.busy_s`, `knobs.uf`), workloads are joined by ` + `, and what is null or not there is
-/// empty. A column that only some records have is there for all. Threads are left out: they are
-/// records of their own kind.
+/// `kinds.big.busy_s`, `knobs.uf`), workloads are joined by ` + `, and a value that is null or
+/// absent is empty. A column that only some records have exists for all. Threads are left out: they
+/// are records of their own kind.
 ///
 /// # Errors
 /// Where the writer fails.
@@ -30,7 +30,7 @@ pub fn write(records: &[Record], out: impl Write) -> Result<(), csv::Error> {
     Ok(())
 }
 
-/// Names of all columns. One that only later records have stands behind the one before it there.
+/// Names of all columns. A column that only later records have comes after its predecessor there.
 fn header(rows: &[Vec<(String, String)>]) -> Vec<String> {
     let mut header: Vec<String> = vec![];
     let mut known = BTreeSet::new();

@@ -1,16 +1,14 @@
-//! The tables of studies: cells as people read them, and the tables of a whole study for a
-//! terminal.
+//! The tables of studies: formatted cells, and the tables of a whole study for a terminal.
 
 use evenkeel_studies::{Cell, Exhibit, Reproduction};
 
 use crate::labels::plain;
 use crate::table::{Style, number, ruled, wrapped};
 
-/// For what a table does not have.
+/// Shown for a missing figure.
 const NONE: &str = "-";
 
-/// All cells of a table, as people read them, by row. A column whose figures are all whole shows
-/// them so.
+/// All cells of a table, formatted, by row. A column whose figures are all whole shows no decimals.
 pub(crate) fn cells(exhibit: &Exhibit) -> Vec<Vec<String>> {
     let whole: Vec<bool> =
         (0..exhibit.columns.len()).map(|column| is_whole(exhibit, column)).collect();
@@ -23,7 +21,7 @@ pub(crate) fn cells(exhibit: &Exhibit) -> Vec<Vec<String>> {
     exhibit.rows.iter().map(|row| row.iter().zip(&whole).map(shown).collect()).collect()
 }
 
-/// Whether all figures of a column are counts, or look like it.
+/// True if all figures of a column are whole numbers.
 fn is_whole(exhibit: &Exhibit, column: usize) -> bool {
     let figures = exhibit.rows.iter().filter_map(|row| match row.get(column) {
         Some(Cell::Number(figure)) => Some(*figure),
@@ -33,19 +31,19 @@ fn is_whole(exhibit: &Exhibit, column: usize) -> bool {
     figures.peek().is_some() && figures.all(|figure| figure.fract() == 0.0 && figure.abs() < 1e9)
 }
 
-/// Whether a column has text, so that it is aligned to the left.
+/// True if a column has text, so that it is aligned to the left.
 pub(crate) fn is_text(exhibit: &Exhibit, column: usize) -> bool {
     exhibit.rows.iter().any(|row| matches!(row.get(column), Some(Cell::Text(_))))
 }
 
-/// How many columns from the left say what a row is of: the text with which rows begin.
+/// The number of columns from the left that name the row: the text with which rows begin.
 pub(crate) fn stub(exhibit: &Exhibit) -> usize {
     (0..exhibit.columns.len()).take_while(|&column| is_text(exhibit, column)).count().max(1)
 }
 
 /// A study carried out again, as text: each experiment with its setting, tables and remarks.
 ///
-/// A table that is wider than `style` says goes on beneath itself, the names of its rows repeated.
+/// A table that is wider than `style` allows continues below, with the names of its rows repeated.
 pub fn study(study: &Reproduction, style: Style) -> String {
     let mut text =
         wrapped(&format!("{}: {} ({})", study.study, study.title, study.source), style.width);
@@ -67,7 +65,7 @@ pub fn study(study: &Reproduction, style: Style) -> String {
     text
 }
 
-/// What is said where little was run.
+/// The note for a quick look.
 pub(crate) const fn quick(study: &Reproduction) -> Option<&'static str> {
     match (study.quick, study.live) {
         (false, _) => None,
@@ -84,7 +82,7 @@ fn longest_line(text: &str) -> usize {
     text.lines().map(|line| line.chars().count()).max().unwrap_or(0)
 }
 
-/// The table, in as many pieces beneath each other as the width takes.
+/// The table, in as many pieces below each other as the width requires.
 fn table(exhibit: &Exhibit, style: Style) -> String {
     const BETWEEN: usize = 2;
     let cells = cells(exhibit);

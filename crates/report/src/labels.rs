@@ -1,4 +1,4 @@
-//! How things are called in tables, plots and traces.
+//! Names of things in tables, plots and traces.
 
 use evenkeel_machine::{CoreId, Machine};
 use evenkeel_metrics::{Knob, Record};
@@ -19,7 +19,7 @@ pub(crate) fn workloads(record: &Record) -> String {
     record.workloads.join(" + ")
 }
 
-/// Records that may be compared: of one machine, cores and workloads.
+/// Records that may be compared: they have the same machine, cores and workloads.
 pub(crate) struct Group {
     /// Machine.
     pub machine: String,
@@ -87,7 +87,7 @@ pub(crate) fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str>
     distinct
 }
 
-/// Without what moves a cursor or breaks a line.
+/// The text without characters that move a cursor or break a line.
 pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }

@@ -1,4 +1,4 @@
-//! What rt-app writes of a run: a log for each task, and the markers that it leaves in a trace.
+//! The files that rt-app would write for a run: a log for each task, and its markers in a trace.
 //!
 //! ```text
 //! rt-app-NAME.log     # Policy : SCHED_OTHER priority : 0
@@ -26,7 +26,7 @@ use evenkeel_sim::{Listener, Stepped};
 /// The phase of an rt-app file's runs: its first.
 const RUN: PhaseId = PhaseId(0);
 
-/// Hears a run, and writes what rt-app would. The programs must tell of their iterations.
+/// Listens to a run, and writes what rt-app would. The programs must report their iterations.
 pub struct RtappLog<'a> {
     apps: &'a [Application],
     tasks: BTreeMap<ThreadId, Task>,
@@ -51,7 +51,7 @@ struct Task {
     phase: u32,
     phase_loop: u64,
     iteration: Row,
-    /// When the run began that it is in.
+    /// The start of the run that it is in.
     runs_since: Option<Nanos>,
 }
 
@@ -68,7 +68,7 @@ struct Row {
 }
 
 impl<'a> RtappLog<'a> {
-    /// Of a run of these applications.
+    /// The log of a run of these applications.
     pub fn new(apps: &'a [Application]) -> Self {
         let mut log =
             Self { apps, tasks: BTreeMap::new(), forks: BTreeMap::new(), trace: String::new() };
@@ -77,7 +77,7 @@ impl<'a> RtappLog<'a> {
         log
     }
 
-    /// Names and contents of the files; the trace last. Empty where no program told of an
+    /// Names and contents of the files; the trace is last. Empty if no program reported an
     /// iteration.
     pub fn files(mut self, end: Nanos) -> Vec<(String, String)> {
         self.mark(end, CoreId(0), "rt-app", 0, "rtapp_main: event=end");
@@ -102,15 +102,15 @@ impl<'a> RtappLog<'a> {
         );
     }
 
-    /// What the workload says of a thread that starts, what rt-app calls it, and which of the
-    /// file's threads it is. rt-app counts forked ones on from the others, and by fork.
+    /// For a thread that starts: its specification, its name in rt-app, and its number among the
+    /// file's threads. rt-app numbers forked threads after the others, and by fork.
     fn who(&mut self, app: AppId, name: &str) -> (Option<&'a ThreadSpec>, String, usize) {
         let Some(of) = self.apps.get(app.index()) else { return (None, name.to_owned(), 0) };
         if let Some(index) = of.threads.iter().position(|thread| thread.name == name) {
             return (Some(&of.threads[index]), name.to_owned(), index);
         }
-        // Ours are numbered in the order of their forks, which is not that of their starts where
-        // one has a delay.
+        // Our names count threads in the order of their forks. Their starts come in another order
+        // if one has a delay.
         let (base, number) = name.rsplit_once('-').unwrap_or((name, ""));
         let Some(template) = of.templates.iter().position(|template| template.name == base) else {
             return (None, name.to_owned(), 0);

@@ -9,7 +9,7 @@ use crate::labels;
 /// How a table is to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// Columns of the terminal. Where a table is wider, its least telling columns are left out, and
+    /// Columns of the terminal. If a table is wider, its least important columns are left out, and
     /// a line says which.
     pub width: usize,
 }
@@ -91,7 +91,7 @@ fn compare_table(
     if seeds {
         header.push(right("seed "));
     }
-    // A place for the mark, so that figures stand under each other.
+    // Leaves room for the mark, so that figures are aligned.
     header.extend(shown.iter().map(|column| right(format!("{} \n{} ", column.title, column.unit))));
     table.set_header(header);
     for (row, &number) in rows.iter().zip(numbers) {
@@ -109,7 +109,7 @@ fn compare_table(
     drawn(table, 1)
 }
 
-/// Whether no other run is better, and one is worse, as far as the figures shown tell.
+/// True if no other run is better, and one is worse, as far as the figures shown tell.
 pub(crate) fn is_best(column: &Column, row: &Record, rows: &[&Record]) -> bool {
     let Some(value) = column.value(row) else { return false };
     let all = || rows.iter().filter_map(|row| column.value(row));
@@ -159,7 +159,8 @@ pub fn simulate(record: &Record, style: Style) -> String {
 }
 
 fn apps(record: &Record, style: Style) -> String {
-    /// A column of the table, and its rank: where the table is too wide, the greatest goes first.
+    /// A column of the table, and its rank: if the table is too wide, the column of the greatest
+    /// rank is dropped first.
     type AppColumn<'a> = (String, u8, Box<dyn Fn(&AppRow) -> String + 'a>);
     let mut shown: Vec<AppColumn<'_>> = vec![
         ("threads".into(), 1, Box::new(|app| app.threads.to_string())),
@@ -224,7 +225,7 @@ fn kinds(record: &Record) -> String {
     drawn(table, 2)
 }
 
-/// Four figures that tell, without an exponent where that can be.
+/// Four significant figures, without an exponent if possible.
 pub fn number(value: f64) -> String {
     let magnitude = value.abs();
     match magnitude {
@@ -237,7 +238,7 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// Nothing but a line under the header.
+/// A style with only a line under the header.
 const RULED: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
@@ -247,7 +248,7 @@ fn blank() -> Table {
     table
 }
 
-/// With so many spaces between columns and none at the end of a line.
+/// The table's text, with `between` spaces between columns and none at the end of a line.
 fn drawn(mut table: Table, between: u16) -> String {
     let last = table.column_count().saturating_sub(1);
     for (number, column) in table.column_iter_mut().enumerate() {
@@ -256,7 +257,7 @@ fn drawn(mut table: Table, between: u16) -> String {
     table.trim_fmt()
 }
 
-/// A table with these headings, those columns aligned to the right that are said to be.
+/// A table with these headings and alignments.
 pub(crate) fn ruled<R: IntoIterator<Item = String>>(
     header: impl IntoIterator<Item = String>,
     rows: impl IntoIterator<Item = R>,

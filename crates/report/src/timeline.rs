@@ -1,4 +1,4 @@
-//! Who ran where, small enough to draw.
+//! Timelines: which thread ran where, small enough to draw.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use evenkeel_sim::{Entry, Log};
 
 use crate::labels;
 
-/// The most stretches that a timeline keeps: more cannot be told apart on a screen.
+/// The most stretches that a timeline keeps: a screen cannot show more.
 pub const MOST_STRETCHES: usize = 4_000;
 
-/// How often the columns of a coarse timeline are halved, at most.
+/// The most times that the columns of a coarse timeline are halved.
 const MOST_DOUBLINGS: u32 = 8;
 
-/// Who ran where in a run: a lane for each core, and on it stretches of time that a thread had.
+/// A run's timeline: a lane for each core, with the stretches of time that threads had on it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timeline {
     /// Index of the run's record among those that the timeline is shown with.
@@ -29,7 +29,7 @@ pub struct Timeline {
     pub stretches: Vec<Stretch>,
     /// Until when.
     pub end: Nanos,
-    /// Where there were too many stretches: the width of the columns of time in each of which only
+    /// If there were too many stretches: the width of the columns of time, in each of which only
     /// the thread that ran longest is shown.
     pub column: Option<Nanos>,
 }
@@ -43,7 +43,7 @@ pub struct TimelineThread {
     pub app: usize,
 }
 
-/// A thread has a core, without a break.
+/// Time that a thread had a core without a break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
     /// Index into [`Timeline::lanes`].
@@ -57,9 +57,9 @@ pub struct Stretch {
 }
 
 impl Timeline {
-    /// Of the run whose record has the index `record`. `apps` are the names of the applications by
-    /// [`AppId`]; one without a name goes by its number. Cores that `machine` does not have are
-    /// left out.
+    /// The timeline of the run whose record has the index `record`. `apps` are the names of the
+    /// applications by [`AppId`]; one without a name goes by its number. Cores that `machine` does
+    /// not have are left out.
     pub fn new(record: usize, machine: &Machine, apps: &[String], log: &Log) -> Self {
         let mut timeline = Self {
             record,
@@ -107,16 +107,15 @@ impl Timeline {
         }
     }
 
-    /// Leaves at most `most` stretches, or one a lane: time is cut into columns, as many as will
-    /// do, and each shows the thread that ran longest in it, or nothing where the core idled
-    /// longer.
+    /// Leaves at most `most` stretches, or one a lane. Time is divided into columns, as many as
+    /// possible; each shows the thread that ran longest in it, or nothing if the core idled longer.
     pub(crate) fn limit(&mut self, most: usize) {
         let lanes = self.lanes.len().max(1);
         if self.stretches.len() <= most.max(lanes) {
             return;
         }
-        // Neighbouring columns of one thread become one stretch: more columns than stretches may
-        // do.
+        // Neighbouring columns of one thread become one stretch, so there may be more columns than
+        // stretches.
         let mut columns = (most / lanes).max(1) as u64;
         let (mut width, mut kept) = self.in_columns(columns);
         for _ in 0..MOST_DOUBLINGS {
@@ -131,7 +130,7 @@ impl Timeline {
         self.column = Some(Nanos(width));
     }
 
-    /// The width of so many columns of time, and what they show.
+    /// The width of each of `columns` columns of time, and what they show.
     fn in_columns(&self, columns: u64) -> (u64, Vec<Stretch>) {
         let width = self.end.0.div_ceil(columns).max(1);
         let mut shown = vec![];
@@ -146,7 +145,7 @@ impl Timeline {
     }
 }
 
-/// Neighbours on one lane that touch and are of one thread become one.
+/// Joins neighbours on one lane that touch and belong to one thread.
 fn joined(stretches: Vec<Stretch>) -> Vec<Stretch> {
     let mut joined: Vec<Stretch> = vec![];
     for stretch in stretches {
@@ -163,7 +162,7 @@ fn joined(stretches: Vec<Stretch>) -> Vec<Stretch> {
     joined
 }
 
-/// For each column of a lane the thread that has most of it; columns that are idle for longer are
+/// For each column of a lane the thread that has most of it; columns that idle longer than that are
 /// left out.
 fn longest(lane: &[Stretch], width: u64) -> Vec<(u64, usize)> {
     let mut columns = vec![];
@@ -171,7 +170,7 @@ fn longest(lane: &[Stretch], width: u64) -> Vec<(u64, usize)> {
     let mut current = 0;
     let close = |column: u64, shares: &mut Vec<(usize, u64)>, columns: &mut Vec<(u64, usize)>| {
         let busy: u64 = shares.iter().map(|share| share.1).sum();
-        // The first of equals.
+        // Of equal shares the first.
         let most = shares
             .iter()
             .copied()

@@ -1,5 +1,5 @@
-//! What a comparison of policies comes to, in one sentence: the last line of `compare`, the first
-//! of a page.
+//! The result of a comparison of policies in one sentence: the last line of `compare`, the first of
+//! a page.
 
 use std::collections::BTreeMap;
 
@@ -7,21 +7,20 @@ use evenkeel_metrics::{Mean, Record, Relative, relative};
 
 use crate::labels;
 
-/// The policy that others are set in relation to where none is named and it is among them.
+/// The default baseline, if it is among the policies.
 pub const BASELINE: &str = "linux";
 
-/// Ratios that are nearer to 1 than this are taken for equal. Ours.
+/// Ratios that are nearer to 1 than this count as equal. Ours.
 const TELLING: f64 = 0.005;
 
-/// Which of these policies others are set in relation to where none is named: [`BASELINE`], else
-/// the first.
+/// The default baseline: [`BASELINE`] if it is among the policies, else the first.
 pub fn default_baseline(records: &[Record]) -> Option<String> {
     let labels = labels::policies(records);
     let among = |wanted: &str| named(records, &labels, wanted).map(str::to_owned);
     among(BASELINE).or_else(|| labels.first().cloned())
 }
 
-/// The label that `wanted` is, or else the first of a record of the policy of that name.
+/// The label that equals `wanted`, or else the first label of a policy of that name.
 fn named<'a>(records: &[Record], labels: &'a [String], wanted: &str) -> Option<&'a str> {
     let by_label = labels.iter().find(|label| *label == wanted);
     let by_name = || {
@@ -34,13 +33,13 @@ fn named<'a>(records: &[Record], labels: &'a [String], wanted: &str) -> Option<&
     by_label.or_else(by_name).map(String::as_str)
 }
 
-/// What a comparison comes to: `acfs: 12 % less time than linux, 4 % more energy, fairest.`
+/// The result of a comparison: `acfs: 12 % less time than linux, 4 % more energy, fairest.`
 ///
 /// `baseline` is a label or the name of a policy; without one it is [`default_baseline`]. The
-/// policy that is named first takes the least time of those that ran everything, or has the least
-/// wake-up latency where a set duration ended every run. Where no policy is better by that, one
-/// that is better by another measure is named, and where none is better by any, the sentence says
-/// so. `None`: there are no two policies to compare.
+/// sentence names the policy that takes the least time of those that ran everything, or that has
+/// the least wake-up latency if a set duration ended every run. If no policy is better than the
+/// baseline by that measure, it names one that is better by another, or says that none is. `None`:
+/// there are no two policies to compare.
 pub fn verdict(records: &[Record], baseline: Option<&str>) -> Option<String> {
     let labels = labels::policies(records);
     let default = default_baseline(records);
@@ -60,13 +59,13 @@ pub fn verdict(records: &[Record], baseline: Option<&str>) -> Option<String> {
     if workloads == 0 {
         return Some(format!("No policy can be set beside {base}{failed}."));
     }
-    // A mean over fewer workloads, those that did not fail, is no match for one over all.
+    // A mean over fewer workloads, because others failed, is not compared with one over all.
     let whole: Vec<Compared<'_>> =
         others.into_iter().filter(|other| other.of.workloads == workloads).collect();
     Some(Contest { base, whole, workloads }.sentence() + &failed + ".")
 }
 
-/// A policy beside the baseline.
+/// A policy relative to the baseline.
 struct Compared<'a> {
     label: &'a str,
     of: Relative,
@@ -105,7 +104,7 @@ fn pairs<'a>(
     policy.iter().filter_map(|(key, here)| Some((*here, *baseline.get(key)?))).collect()
 }
 
-/// Which policies failed on how many runs, behind a semicolon; empty where none did.
+/// The policies that failed, and on how many runs, after a semicolon; empty if none did.
 fn failures(runs: &[(&str, BTreeMap<Key<'_>, &Record>)]) -> String {
     let failed = runs.iter().filter_map(|(label, runs)| {
         let failed = runs.values().filter(|run| run.error.is_some()).count();
@@ -114,7 +113,7 @@ fn failures(runs: &[(&str, BTreeMap<Key<'_>, &Record>)]) -> String {
     failed.collect()
 }
 
-/// What is compared, less is better of each.
+/// A measure that is compared. Less is better of each.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Measure {
     Time,
@@ -124,7 +123,7 @@ enum Measure {
 }
 
 impl Measure {
-    /// In the order in which one is looked for by which a policy is better.
+    /// The order in which measures are tried until a policy is better by one.
     const ALL: [Self; 4] = [Self::Time, Self::Wakeup, Self::Energy, Self::Unfairness];
 
     fn of(self, relative: &Relative) -> Option<Mean> {
@@ -154,7 +153,7 @@ struct Contest<'a> {
 }
 
 impl Contest<'_> {
-    /// Without a full stop.
+    /// The sentence without its full stop.
     fn sentence(&self) -> String {
         let has =
             |measure: &Measure| self.whole.iter().any(|other| measure.of(&other.of).is_some());
@@ -196,8 +195,8 @@ impl Contest<'_> {
         self.whole.iter().filter_map(|other| Some(measure.of(&other.of)?.ratio)).reduce(f64::min)
     }
 
-    /// The best by `measure`, of equals the one with the least energy; and which others are its
-    /// equals.
+    /// The best policy by `measure`, of equals the one with the least energy, and which others
+    /// equal it.
     fn winner(&self, measure: Measure) -> (&Compared<'_>, String) {
         let least = self.least(measure).unwrap_or(1.0);
         let ratio = |other: &Compared<'_>, measure: Measure| {
@@ -218,8 +217,8 @@ impl Contest<'_> {
         (equals[0], ties)
     }
 
-    /// What the winner has of a measure beside the baseline; empty: it has none, or not telling
-    /// more or less.
+    /// The winner's measure relative to the baseline; empty if it has none, or if the difference
+    /// does not count.
     fn clause(&self, measure: Measure, winner: &Compared<'_>, first: bool) -> String {
         let Some(mean) = measure.of(&winner.of) else { return String::new() };
         let than = if first { format!(" than {}", self.base) } else { String::new() };
@@ -247,7 +246,7 @@ impl Contest<'_> {
         }
     }
 
-    /// Of which workloads a measure is, where that is not all.
+    /// The workloads that a measure covers, if not all.
     fn on(&self, measure: Measure, mean: Mean) -> String {
         if mean.workloads == self.workloads {
             return String::new();
@@ -278,12 +277,12 @@ fn either(nouns: &[&str]) -> String {
     }
 }
 
-/// Two figures that tell, and no decimal that is 0.
+/// Two significant figures, and no decimal that is 0.
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
     match percent {
         ..9.95 => format!("{percent:.1}").trim_end_matches(".0").to_owned(),
-        // All but all is not all.
+        // Less than 100 must not read as 100.
         99.5..100.0 => "over 99".to_owned(),
         _ => format!("{percent:.0}"),
     }

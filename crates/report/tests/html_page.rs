@@ -1,4 +1,4 @@
-//! The page as text; tests/run-browser.sh looks at it in a browser.
+//! The page as text; tests/run-browser.sh opens it in a browser.
 #![allow(clippy::unwrap_used)]
 
 mod common;

@@ -1,5 +1,4 @@
-//! What a trace says is what the log says: read back with this crate's own messages, and with
-//! Perfetto's.
+//! A trace agrees with its log: read back with this crate's own messages, and with Perfetto's.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -197,13 +196,14 @@ fn an_arrow_leads_from_the_waker_to_the_woken_threads_next_run() {
         start(1),
         start(2),
         start(3),
-        // In the middle of a run; by a timer; and by one whose last instant it is, to run at that
-        // instant.
+        // Wake-ups in the middle of a run; by a timer; and by a thread whose last instant it is,
+        // for a run at that instant.
         woke(4, 1, Some(0)),
         woke(5, 2, None),
         run(0, 0, 0, 10),
         woke(10, 3, Some(0)),
-        // By one that begins to run at that instant, on a later core; to one that never runs again.
+        // Wake-ups by a thread that begins to run at that instant, on a later core; and of a thread
+        // that never runs again.
         woke(20, 2, Some(3)),
         woke(25, 0, Some(2)),
         run(1, 1, 12, 20),
@@ -243,9 +243,9 @@ fn same_log_same_bytes() {
     assert_eq!(traces.len(), 1);
 }
 
-/// With the Python package `perfetto`, which has Google's own message definitions, in a virtual
-/// environment that tests/setup-perfetto.sh makes under target/. Skipped, in a line, where there is
-/// none.
+/// Uses the Python package `perfetto`, which has Google's own message definitions, in a virtual
+/// environment that tests/setup-perfetto.sh makes under target/. Without it the test is skipped and
+/// says so in a line.
 #[test]
 fn perfettos_own_definitions_read_the_trace_back() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));

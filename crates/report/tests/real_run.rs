@@ -1,4 +1,4 @@
-//! What is drawn of a simulated run adds up to what the simulator counted.
+//! The drawings of a simulated run add up to what the simulator counted.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ fn simulated(governor: Governor) -> (Machine, Log, Outcome) {
     (machine, log, outcome)
 }
 
-/// What the trace says: busy nanoseconds by core, last progress by thread, last clock by cluster.
+/// The trace's content: busy nanoseconds by core, last progress by thread, last clock by cluster.
 struct Traced {
     joules: f64,
     busy: BTreeMap<String, u64>,

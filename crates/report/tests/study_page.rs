@@ -1,4 +1,4 @@
-//! The page and the tables of a study as text; tests/run-browser.sh looks at the page in a browser.
+//! The page and the tables of a study as text; tests/run-browser.sh opens the page in a browser.
 #![allow(clippy::unwrap_used)]
 
 mod common;

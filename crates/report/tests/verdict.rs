@@ -1,4 +1,4 @@
-//! What the sentence on a comparison says, and what it leaves unsaid.
+//! The sentence on a comparison: its content, and what it leaves out.
 #![allow(clippy::unwrap_used)]
 
 mod common;

@@ -1,4 +1,4 @@
-//! What an experiment shows: a table, and figures drawn from its columns.
+//! The result of an experiment: a table, and figures drawn from its columns.
 
 use serde::{Serialize, Serializer};
 
@@ -14,8 +14,8 @@ pub struct Exhibit {
     /// Drawn from the columns.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<Figure>,
-    /// What readers of the figures have to know, computed from this run; no result is written into
-    /// the code.
+    /// What readers of the figures must know. It is computed from this run; no result is written
+    /// into the code.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
 }
@@ -87,7 +87,7 @@ impl From<Option<f64>> for Cell {
     }
 }
 
-/// A drawing of a table. Columns are meant by their names.
+/// A drawing of a table. It refers to columns by their names.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figure {
     /// Heading.
@@ -102,12 +102,12 @@ pub struct Figure {
     pub y: Vec<String>,
     /// What the vertical axis says.
     pub y_title: String,
-    /// A column by whose values rows are parted: a panel for each. `None`: one panel.
+    /// A column whose values separate the panels. `None`: one panel.
     pub panels: Option<String>,
-    /// A column by whose values rows are parted within a panel: a series for each, of the first of
-    /// `y`. `None`: all rows are of one.
+    /// A column whose values separate the series within a panel, of the first of `y`. `None`: all
+    /// rows are one series.
     pub series: Option<String>,
-    /// Whether the vertical axis is logarithmic.
+    /// True if the vertical axis is logarithmic.
     pub log_y: bool,
 }
 
@@ -146,8 +146,8 @@ pub enum Shape {
     Points,
 }
 
-/// A ratio in a remark: what it is more or less than 1.
+/// A ratio for a remark, as its difference from 1.
 pub(crate) fn percent(ratio: f64) -> String {
-    // Adding 0 takes the sign off a zero.
+    // Adding 0 removes the sign of a negative zero.
     format!("{:+.1} %", (1000.0 * (ratio - 1.0)).round() / 10.0 + 0.0)
 }

@@ -1,10 +1,9 @@
-//! Published studies of asymmetric cores, to be carried out again in the simulator, and one of them
-//! on the machine at hand ([`live`]): their experiments, with the rows, columns and units of their
-//! tables and the axes of their figures.
+//! Published studies of asymmetric cores, which the simulator carries out again; one can also run
+//! on the machine at hand ([`live`]). Their experiments have the rows, columns and units of the
+//! studies' tables and the axes of their figures.
 //!
-//! A study is a folder, an experiment a file in it. What an experiment is made of (machines,
-//! programs, policies and their knobs) is named there and lives elsewhere; nothing here is fitted
-//! to what a study has found.
+//! A study is a folder, an experiment a file in it. An experiment names its machines, programs,
+//! policies and knobs, which are defined elsewhere; none is fitted to a study's results.
 
 mod acfs;
 mod age_based;
@@ -24,13 +23,13 @@ pub use runs::{Case, Progress, Runs, StudyError};
 /// A published study.
 #[derive(Debug, Serialize)]
 pub struct Study {
-    /// What `evenkeel reproduce` calls it.
+    /// Its name for `evenkeel reproduce`.
     pub name: &'static str,
-    /// Of the publication.
+    /// Title of the publication.
     pub title: &'static str,
-    /// Where it was published.
+    /// Journal or conference, and year.
     pub source: &'static str,
-    /// What it asks, in a sentence.
+    /// Its question, in a sentence.
     pub about: &'static str,
     /// In their order.
     pub experiments: &'static [Experiment],
@@ -41,9 +40,9 @@ pub struct Study {
 pub struct Experiment {
     /// From 1, as in the specification of the studies.
     pub number: u32,
-    /// What it shows, as a heading.
+    /// Its subject, as a heading.
     pub title: &'static str,
-    /// What is run on what, and what is assumed, in a few sentences for readers of the tables.
+    /// The runs and the assumptions, in a few sentences for readers of the tables.
     pub setting: &'static str,
     /// Carries it out.
     #[serde(skip)]

@@ -9,15 +9,15 @@ use crate::{Exhibit, Experiment, Runs, Study, StudyError};
 pub struct Reproduction {
     /// Name of the study.
     pub study: &'static str,
-    /// Of the publication.
+    /// Title of the publication.
     pub title: &'static str,
-    /// Where it was published.
+    /// Journal or conference, and year.
     pub source: &'static str,
-    /// Whether programs were run on this machine, in place of the simulator.
+    /// True if programs were run on this machine instead of in the simulator.
     pub live: bool,
-    /// Whether only about a tenth of the runs was carried out.
+    /// True if only about a tenth of the runs was carried out.
     pub quick: bool,
-    /// Of whatever chance plays in.
+    /// Seed of all that is random.
     pub seed: u64,
     /// What carried it out, as `evenkeel 0.1.0`.
     pub made_by: String,
@@ -30,9 +30,9 @@ pub struct Reproduction {
 pub struct CarriedOut {
     /// Its number in the study.
     pub number: u32,
-    /// What it shows, as a heading.
+    /// Its subject, as a heading.
     pub title: &'static str,
-    /// What is run on what, and what is assumed.
+    /// The runs and the assumptions.
     pub setting: &'static str,
     /// What came out.
     pub tables: Vec<Exhibit>,
@@ -55,11 +55,11 @@ impl Study {
         }
     }
 
-    /// Carries out some of its experiments, one after the other. `begun` is told of each before it
-    /// begins.
+    /// Carries out some of its experiments, one after the other. `begun` is called with each before
+    /// it begins.
     ///
     /// # Errors
-    /// That of the first experiment that could not be carried out.
+    /// The error of the first experiment that fails.
     pub fn carry_out(
         &self,
         experiments: &[&Experiment],

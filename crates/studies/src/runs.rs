@@ -79,7 +79,7 @@ impl Case {
         self.apps.iter().map(|app| app.name.clone()).collect()
     }
 
-    /// Carries it out by itself: its record has nothing that is set against programs alone, as
+    /// Carries it out without runs alone: its record has no measures relative to them, such as
     /// slowdowns and the speedup, and nothing by application.
     ///
     /// # Errors
@@ -97,7 +97,7 @@ impl Case {
             workloads: &workloads,
             seed: self.config.seed,
         };
-        // Host time is nothing that a study has.
+        // A study has no use for host time.
         Ok(subject.record(outcome, alone, false, Duration::ZERO))
     }
 
@@ -111,7 +111,7 @@ impl Case {
         Ok(registry::make_with_seed(&self.policy, &self.set, self.config.seed)?)
     }
 
-    /// Carries it out under another policy than its own, as one that looks on.
+    /// Carries it out under another policy than its own, for instance one that observes it.
     pub(crate) fn carry_out_under(&self, policy: &mut dyn Policy) -> Result<Outcome, StudyError> {
         evenkeel_sim::run(&self.used, &self.apps, policy, &self.config, &mut Deaf).map_err(
             |source| StudyError::Run {
@@ -122,28 +122,28 @@ impl Case {
     }
 }
 
-/// Told of how far the runs are: so many of so many that are carried out together.
+/// Called with the progress of runs that are carried out together: how many are done, of how many.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
-/// What experiments run by.
+/// What all experiments run with.
 pub struct Runs<'a> {
     /// About a tenth of the runs, for a first look: fewer programs, sizes or points, each
     /// experiment as its text says.
     pub quick: bool,
-    /// Of whatever chance plays in.
+    /// Seed of all that is random.
     pub seed: u64,
     progress: Progress<'a>,
     alone: AloneCache,
 }
 
 impl<'a> Runs<'a> {
-    /// Runs of which this is told.
+    /// Runs that report their progress.
     pub fn new(quick: bool, seed: u64, progress: Progress<'a>) -> Self {
         Self { quick, seed, progress, alone: AloneCache::default() }
     }
 
-    /// The applications of a built-in workload, with so many times its usual work; what is
-    /// irregular in them by the seed.
+    /// The applications of a built-in workload at this size; the seed draws what is irregular in
+    /// them.
     ///
     /// # Errors
     /// A workload that is not there.
@@ -168,19 +168,19 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// What became of each case, in their order.
+    /// The outcome of each case, in their order.
     ///
     /// # Errors
-    /// That of the first case, in their order, that failed.
+    /// The error of the first case, in their order, that fails.
     pub fn outcomes(&self, cases: &[Case]) -> Result<Vec<Outcome>, StudyError> {
         self.each(cases, Case::carry_out)
     }
 
-    /// The record of each case, in their order. What its programs do alone is measured, too, each
-    /// once for all experiments.
+    /// The record of each case, in their order. Its programs are also measured alone, each once for
+    /// all experiments.
     ///
     /// # Errors
-    /// That of the first case, in their order, that failed.
+    /// The error of the first case, in their order, that fails.
     pub fn records(&self, cases: &[Case]) -> Result<Vec<Record>, StudyError> {
         self.each(cases, |case| {
             let (alone, outcome) = rayon::join(
@@ -191,11 +191,11 @@ impl<'a> Runs<'a> {
         })
     }
 
-    /// Anything that takes long for each of many, in their order: what is not a run can be done in
-    /// parallel and be seen to advance, too.
+    /// Applies `work` to each item in parallel, with progress, and gives the results in order: for
+    /// long work that is not a run.
     ///
     /// # Errors
-    /// That of the first, in their order, that failed.
+    /// The error of the first item, in their order, that fails.
     pub fn each<T: Sync, R: Send>(
         &self,
         all: &[T],

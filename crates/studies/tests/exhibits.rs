@@ -1,5 +1,5 @@
-//! Every experiment of every study, in a quick look: its tables are whole, its figures can be
-//! drawn, and they are the same on any number of threads.
+//! Every experiment of every study, in a quick look: its tables are complete, its figures can be
+//! drawn, and it gives the same result on any number of threads.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;

@@ -1,5 +1,5 @@
-//! How steady cores of the VM lab are, and what the kernel's own scheduler does with equal threads
-//! on them: `make bench-vm-lab`, on a quiet machine. This program is also what runs in the guest.
+//! How steady cores of the VM lab are, and how the kernel's own scheduler treats equal threads on
+//! them: `make bench-vm-lab`, on a quiet machine. This program also runs in the guest.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark fails by panicking")]
 
 use std::env;
@@ -19,14 +19,14 @@ use evenkeel_vm::{Cores, Lab, Streams, check_host};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 const CORES: &str = "2@60+2@20";
-/// The argument by which this program knows that it is in the guest.
+/// The argument that tells this program that it runs in the guest.
 const IN_GUEST: &str = "--in-guest";
-/// Windows of the steadiness, and how long each is.
+/// Number of windows in which steadiness is measured, and the length of each.
 const WINDOWS: usize = 20;
 const WINDOW: Duration = Duration::from_secs(1);
-/// Who is away for less than this has met an interrupt, or a unit has taken long.
+/// Pauses below this are interrupts, or long units.
 const AWAY: Duration = Duration::from_micros(200);
-/// Of the kernel's own scheduler: threads, runs, and how long each is.
+/// For the kernel's own scheduler: threads, runs, and the length of each.
 const THREADS: [usize; 3] = [2, 4, 6];
 const RUNS: usize = 3;
 const RUN: Duration = Duration::from_secs(15);
@@ -35,7 +35,7 @@ fn main() {
     let words: Vec<String> = env::args().skip(1).collect();
     match words.iter().position(|word| word == IN_GUEST) {
         Some(at) => guest(&words[at + 1..]),
-        // Cargo itself says --bench.
+        // Cargo adds `--bench`.
         None => host(words.iter().find(|word| !word.starts_with('-')).map(String::as_str)),
     }
 }
@@ -63,7 +63,7 @@ fn guest(words: &[String]) {
     }
 }
 
-/// Some 20 us of a core of today.
+/// Some 20 us of work on a present core.
 fn unit() {
     let mut x = 1_u32;
     for _ in 0..2_000 {
@@ -71,7 +71,7 @@ fn unit() {
     }
 }
 
-/// Work of each core in each window, by a thread that is bound to it.
+/// Work of each core in each window, done by a thread bound to it.
 fn steady(cores: usize) -> Vec<Vec<u64>> {
     let units: Vec<AtomicU64> = (0..cores).map(|_| AtomicU64::new(0)).collect();
     let is_over = AtomicBool::new(false);
@@ -105,8 +105,8 @@ fn steady(cores: usize) -> Vec<Vec<u64>> {
     })
 }
 
-/// How long each core stood still at a time, microseconds, in order: seen by a thread that is bound
-/// to it and always works.
+/// Lengths of each core's pauses, microseconds, in order: seen by a thread bound to it that always
+/// works.
 fn still(cores: usize) -> Vec<Vec<u128>> {
     let watch = |core: usize| {
         let mut cpus = CpuSet::new();
@@ -133,7 +133,7 @@ fn still(cores: usize) -> Vec<Vec<u128>> {
     })
 }
 
-/// Work of each of so many equal threads, wherever the kernel runs them.
+/// Work of each of `threads` equal threads, wherever the kernel runs them.
 fn equal(threads: usize) -> Vec<u64> {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -155,7 +155,7 @@ fn equal(threads: usize) -> Vec<u64> {
 /// A part of the bench, by its name.
 type Part = (&'static str, fn(&Cores));
 
-/// All of it, or only `steady`, `still` or `equal`.
+/// Runs all parts, or only `steady`, `still` or `equal`.
 fn host(only: Option<&str>) {
     let cores: Cores = CORES.parse().unwrap();
     check_host(&cores, false, &|what| eprintln!("{what}"))
@@ -233,14 +233,14 @@ fn equal_threads(cores: &Cores) {
         let total = |run: &Vec<u64>| run.iter().sum::<u64>() as f64;
         println!(
             "| {threads} | {} | {} |",
-            told(runs.iter().map(unfairness).collect(), 2),
-            told(runs.iter().map(total).collect(), 0)
+            summary(runs.iter().map(unfairness).collect(), 2),
+            summary(runs.iter().map(total).collect(), 0)
         );
     }
 }
 
 /// Median, and least to greatest.
-fn told(mut figures: Vec<f64>, digits: usize) -> String {
+fn summary(mut figures: Vec<f64>, digits: usize) -> String {
     figures.sort_by(f64::total_cmp);
     format!(
         "{:.digits$} ({:.digits$} to {:.digits$})",

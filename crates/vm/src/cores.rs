@@ -8,15 +8,15 @@ use evenkeel_machine::MAX_KINDS;
 /// Cores of a lab, at most. They are threads of an emulator: more than a few on each host core are
 /// no use.
 pub const MAX_CORES: usize = 64;
-/// The period over which a share is kept to, where shares allow it. Shorter is smoother; a
-/// scheduler's slice is some milliseconds.
+/// The period of the quotas, where shares allow it. A shorter one is smoother; a scheduler's slice
+/// is some milliseconds.
 const PERIOD_US: u64 = 5_000;
 /// The least quota that the kernel takes (`min_cfs_quota_period` of kernel/sched/core.c).
 const LEAST_QUOTA_US: u64 = 1_000;
 /// Text that an error repeats, at most, in characters.
 const SHOWN: usize = 40;
 
-/// So many cores of one share.
+/// Cores with the same share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Group {
     count: usize,
@@ -30,7 +30,7 @@ pub struct Cores {
     in_pairs: bool,
 }
 
-/// How much of a host core a core gets.
+/// The time that a core gets of a host core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
     /// Period, microseconds.
@@ -40,7 +40,7 @@ pub struct Quota {
 }
 
 impl Quota {
-    /// Whether it is all of a host core, and no limit.
+    /// True if it is all of a host core, and so no limit.
     pub fn is_all(self) -> bool {
         self.quota_us >= self.period_us
     }
@@ -57,7 +57,7 @@ pub enum CoresError {
         /// The part that is not understood; may be empty.
         term: String,
     },
-    /// A count of 0.
+    /// A core count of 0.
     #[error("cores '{spec}': '{term}' is no core at all, expected a count of 1 or more")]
     None {
         /// What was asked for.
@@ -118,11 +118,11 @@ impl Cores {
         kinds
     }
 
-    /// The same, and two after each other are siblings (SMT): threads of one core, as the guest's
-    /// kernel sees it. What one of them does takes nothing from the other: each has its share.
+    /// The same cores, in pairs of SMT siblings: for the guest's kernel two cores with adjacent
+    /// numbers are threads of one core. They do not slow each other: each has its share.
     ///
     /// # Errors
-    /// A share that an odd number of them has.
+    /// An odd number of cores has the same share.
     pub fn in_pairs(self) -> Result<Self, CoresError> {
         match self.groups.iter().find(|group| group.count % 2 == 1) {
             Some(odd) => Err(CoresError::Odd {
@@ -133,7 +133,7 @@ impl Cores {
         }
     }
 
-    /// Whether they are pairs of siblings.
+    /// True if they are pairs of siblings.
     pub fn are_in_pairs(&self) -> bool {
         self.in_pairs
     }
@@ -143,8 +143,8 @@ impl Cores {
         self.percents().iter().sum()
     }
 
-    /// The limit of each core. One period for all: 5 ms, or as long as the smallest share needs so
-    /// that it is not below the kernel's least quota of 1 ms.
+    /// The limit of each core. All have one period: 5 ms, or longer if the smallest share would
+    /// otherwise be below the kernel's least quota of 1 ms.
     pub fn quotas(&self) -> Vec<Quota> {
         let percents = self.percents();
         let least = u64::from(percents.iter().copied().min().unwrap_or(100));
@@ -168,7 +168,7 @@ impl FromStr for Cores {
                 .split_once('@')
                 .filter(|(count, share)| [count, share].iter().all(|part| is_number(part)))
                 .ok_or_else(|| CoresError::Term { spec: spec(), term: shown(term) })?;
-            // What is too long for an integer is too many, too.
+            // A number that is too long for an integer is also too large.
             let count = count.parse().unwrap_or(usize::MAX);
             let percent = share.parse().unwrap_or(u32::MAX);
             if count == 0 {

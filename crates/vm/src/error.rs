@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use crate::cores::CoresError;
 
-/// What a guest is at.
+/// What a guest is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// From its start until it is ready.
     Boot,
     /// The command runs.
     Command,
-    /// Files are brought back.
+    /// Files are sent back.
     WayBack,
 }
 
@@ -62,9 +62,9 @@ pub enum VmError {
     NoKernel {
         /// What was asked for.
         wanted: String,
-        /// Where it was looked for.
+        /// The place that was searched.
         place: String,
-        /// What is there.
+        /// The series that it has.
         series: String,
     },
     /// A kernel's file without its configuration.
@@ -72,7 +72,7 @@ pub enum VmError {
     NoConfig {
         /// The kernel.
         vmlinuz: PathBuf,
-        /// The name under which it was looked for.
+        /// The name under which it was searched.
         expected: String,
     },
     /// A file that is no kernel.
@@ -159,12 +159,12 @@ pub enum VmError {
          nothing"
     )]
     NoCgroup {
-        /// What is missing.
+        /// The missing thing.
         what: String,
         /// What to do.
         way_out: &'static str,
     },
-    /// A cgroup that does not do what it is told.
+    /// A cgroup file that cannot be written.
     #[error("cannot write {}: {error}", file.display())]
     Cgroup {
         /// Which file.
@@ -180,7 +180,7 @@ pub enum VmError {
         /// Why.
         error: io::Error,
     },
-    /// Something of the system that is not a file.
+    /// A system call that fails on something other than a file.
     #[error("{what}: {error}")]
     System {
         /// What was tried.
@@ -191,7 +191,7 @@ pub enum VmError {
     /// The guest ended by itself, before its command did.
     #[error("the guest died during {stage}: {why}")]
     Died {
-        /// What it was at.
+        /// The stage that it had reached.
         stage: Stage,
         /// A line of its log, or of the emulator's.
         why: String,
@@ -214,7 +214,7 @@ pub enum VmError {
         /// Which.
         signal: i32,
     },
-    /// Who reads the command's output has gone.
+    /// The reader of the command's output has gone.
     #[error("nobody reads the output any more")]
     OutputGone,
     /// What was to be brought back is not there.
@@ -230,7 +230,7 @@ pub enum VmError {
 const HOW_TO_FIT: &str = "smaller shares, or --force, with which cores are slower than asked";
 
 impl VmError {
-    /// Whether what was asked is wrong, or something on the host is missing, and nothing was run.
+    /// True if the request is wrong, or something on the host is missing, and nothing was run.
     pub fn is_usage(&self) -> bool {
         !matches!(
             self,
@@ -245,7 +245,7 @@ impl VmError {
         )
     }
 
-    /// The kernel's log, where the guest had come so far.
+    /// The kernel's log, if the guest came that far.
     pub fn log(&self) -> Option<&str> {
         match self {
             Self::Died { log, .. } | Self::TimedOut { log, .. } => Some(log),

@@ -8,7 +8,7 @@ use tar::Archive;
 
 use crate::error::VmError;
 
-/// A result record is read as a whole; longer is none.
+/// The longest result record that is read.
 const MAX_RESULT: u64 = 64 << 20;
 
 /// Something that is brought back.
@@ -27,12 +27,12 @@ pub struct Brought {
 }
 
 impl Brought {
-    /// Of this file, from its start.
+    /// The archive in this file, read from its start.
     pub fn new(archive: fs::File) -> Self {
         Self { archive }
     }
 
-    /// Puts one of the things that were asked for into its place, when all of it is there.
+    /// Moves a file or folder that was asked for to its place, once it is complete.
     ///
     /// # Errors
     /// It was not there in the guest, or its place cannot be written.
@@ -61,7 +61,7 @@ impl Brought {
             .map_err(|error| refused(format!("{}: {error}", fetch.host.display())))
     }
 
-    /// What is in a file; `None`: it is not there.
+    /// The content of a file; `None` if it does not exist.
     ///
     /// # Errors
     /// It is longer than a record may be, or the archive is not whole.
@@ -115,7 +115,7 @@ mod tests {
             let mut header = tar::Header::new_gnu();
             header.set_size(text.len() as u64);
             header.set_mode(0o644);
-            // As a guest could write it, which the builder would not.
+            // A guest could write such a name; the builder refuses to.
             header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
             header.set_cksum();
             builder.append(&header, text.as_bytes()).unwrap();

@@ -1,4 +1,4 @@
-//! A run of a command in the lab, from the fit of its cores to what it leaves.
+//! Runs a command in the lab, from the check of its cores to its results.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -21,28 +21,27 @@ use crate::machine::machine;
 use crate::relay::Relay;
 use crate::throttle::{Host, Metronome, Rounds, Throttle, bind, places, vcpus};
 
-/// How long a guest may take until it is ready. Seen: 4 s, and 16 s on a host that compiled on all
-/// its cores.
+/// The longest that a guest may take to be ready. It takes 4 s, and 16 s on a host that compiles on
+/// all its cores.
 const BOOT: Duration = Duration::from_secs(120);
-/// A boot that fails is tried so often: kernels patch most of their code then, which not every
-/// emulator bears (see [`known_fault`](crate::guest::known_fault)). Once the command runs, it is
-/// not for us to run it twice.
+/// The most boots of a guest that dies while it boots: kernels patch most of their code then, which
+/// not every emulator survives (see [`known_fault`](crate::guest::known_fault)). A command that has
+/// begun is not run twice.
 const BOOTS: u32 = 3;
 /// How long a guest may take to send its files.
 const FILES: Duration = Duration::from_secs(300);
-/// What is said where there is no [`Metronome`].
+/// The note where there is no [`Metronome`].
 const COARSE: &str = "slow cores may stand still for several ticks of this host at a time: no \
                       real-time threads (run it as root, or with CAP_SYS_NICE)";
-/// From when on a pause is spoken of: no quota and no busy host keeps real-time threads off for so
-/// long, and the guest's kernel takes notice.
+/// The shortest pause that is reported. No quota and no busy host keeps real-time threads off for
+/// so long, and the guest's kernel notices.
 const NOTABLE_PAUSE: Nanos = Nanos::from_secs(1);
-/// Over how long it is looked what a guest's cores do that has taken too long.
+/// How long the cores of a guest that has timed out are observed.
 const LAST_LOOK: Duration = Duration::from_secs(1);
-/// Memory that a guest needs beside its image, MiB, and the image counts twice: packed and
-/// unpacked.
+/// Memory that a guest needs besides its image, MiB. The image counts twice: packed and unpacked.
 const LEAST_MEMORY_MIB: u64 = 192;
 
-/// What is to be run, and on what.
+/// A command with its kernel, its cores and its files.
 pub struct Lab {
     /// The kernel.
     pub kernel: Kernel,
@@ -50,17 +49,17 @@ pub struct Lab {
     pub cores: Cores,
     /// Memory of the guest, MiB.
     pub memory_mib: u64,
-    /// What is in the guest.
+    /// The content of the guest.
     pub contents: Contents,
-    /// What is brought back.
+    /// Files to bring back.
     pub fetches: Vec<Fetch>,
-    /// Where in the guest the command leaves its result record, if it does.
+    /// Path in the guest at which the command may leave its result record.
     pub result: PathBuf,
     /// How long the command may take.
     pub timeout: Option<Duration>,
 }
 
-/// Who takes the command's output.
+/// The receivers of the command's output.
 pub struct Streams {
     /// Called once the guest has booted, before the command's first output.
     pub booted: Box<dyn Fn()>,
@@ -70,15 +69,15 @@ pub struct Streams {
     pub stderr: Box<dyn Write + Send>,
 }
 
-/// What came of it.
+/// The results of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// The command's exit code, or 128 and the signal that ended it.
     pub exit_code: u8,
     /// How long it took on this host's clock, seconds.
     pub seconds: f64,
-    /// Longest time that a CPU of this host did not run while the command did; `None`: this host
-    /// looks at the cores' quotas only at its ticks, and nobody has measured it.
+    /// Longest time that a CPU of this host did not run while the command did. `None`: this host
+    /// checks the cores' quotas only at its ticks, and no thread has measured it.
     pub longest_pause: Option<Nanos>,
     /// The file that it left as its result record.
     pub result: Option<Vec<u8>>,
@@ -86,11 +85,11 @@ pub struct Outcome {
     pub kernel_log: String,
 }
 
-/// Whether this host can have such cores: before long preparations for them.
+/// Checks, before long preparations, that this host can provide such cores.
 ///
 /// # Errors
-/// No emulator, more than the host has (unless it `may_overcommit`, then `say` is told), no leave
-/// to make cgroups.
+/// No emulator, more cores than the host has (unless it `may_overcommit`; then `say` is called), no
+/// permission to make cgroups.
 pub fn check_host(cores: &Cores, may_overcommit: bool, say: &dyn Fn(&str)) -> Result<(), VmError> {
     look()?;
     let (asked, available) = (cores.total_percent(), host_cpus()?.len() as u32 * 100);
@@ -106,7 +105,7 @@ pub fn check_host(cores: &Cores, may_overcommit: bool, say: &dyn Fn(&str)) -> Re
     throttle(cores).map(drop)
 }
 
-/// What makes these cores slow; `None`: nothing has to.
+/// The throttle of these cores; `None` if none is slow.
 fn throttle(cores: &Cores) -> Result<Option<Throttle>, VmError> {
     let quotas = cores.quotas();
     if quotas.iter().all(|quota| quota.is_all()) {
@@ -119,20 +118,20 @@ fn throttle(cores: &Cores) -> Result<Option<Throttle>, VmError> {
 struct Booted<'a> {
     guest: Conversation<'a>,
     output: Output,
-    /// While its cores are slow.
+    /// Moves its cores between CPUs while they are slow.
     rounds: Option<Rounds>,
-    /// The host's CPUs that they have their shares of.
+    /// The host's CPUs on which they run.
     cpus: Vec<u32>,
 }
 
 impl Lab {
-    /// Runs it, on a host that was looked at ([`check_host`]). To be called by a thread that stays,
-    /// before any other is made (see [`Signals`]); `say` is told what takes long or goes wrong on
-    /// the way.
+    /// Runs the command, on a host that passed [`check_host`]. The calling thread must outlive the
+    /// guest, and no other may exist yet (see [`Signals`]). `say` is called with what takes long or
+    /// goes wrong on the way.
     ///
     /// # Errors
-    /// Something is missing on this host, the guest dies or takes too long, a signal asks to end,
-    /// what was to be brought back is not there.
+    /// Something is missing on this host, the guest dies or takes too long, a signal asks to end, a
+    /// file to bring back does not exist.
     pub fn run(
         &self,
         busybox: &Busybox,
@@ -203,8 +202,8 @@ impl Lab {
         })
     }
 
-    /// What the cores of a guest do that has taken too long: whether it waits, works on, or is not
-    /// run any more. None: it has ended, or this host keeps no accounts.
+    /// What the cores of a guest do that has timed out: it waits, works on, or does not run any
+    /// more. `None`: it has ended, or this host keeps no accounts.
     fn last_look(&self, process: u32) -> Option<String> {
         let threads = vcpus(Path::new("/proc"), process, self.cores.percents().len()).ok()?;
         let number = |id: u32| i32::try_from(id).ok().map(Tid);
@@ -222,7 +221,7 @@ impl Lab {
         Some(described(&ran()?.into_iter().zip(before).map(meanwhile).collect::<Vec<_>>()))
     }
 
-    /// The first file system, as a file without a name.
+    /// The initramfs, as a file without a name.
     fn image(&self, busybox: &Busybox) -> Result<File, VmError> {
         let brought: Vec<PathBuf> = self
             .fetches
@@ -290,10 +289,10 @@ impl Lab {
     }
 }
 
-/// What is said of cores that have run for so long in that time.
+/// The note on cores that ran for these times.
 fn described(ran: &[Nanos]) -> String {
     if ran.iter().all(|&time| time == Nanos(0)) {
-        // A kernel that has nothing to do has its clock to look after, some times a second.
+        // An idle kernel still serves its clock some times a second.
         return "the emulator stands still: none of its cores ran in the second after the time was \
                 over".to_owned();
     }
@@ -301,7 +300,7 @@ fn described(ran: &[Nanos]) -> String {
     format!("in the second after the time was over the cores ran for {} ms", each.join(", "))
 }
 
-/// Those of the host that this process may use.
+/// The CPUs of the host that this process may use.
 fn host_cpus() -> Result<Vec<u32>, VmError> {
     allowed_cpus().map_err(VmError::system("cannot tell which CPUs there are"))
 }

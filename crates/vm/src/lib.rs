@@ -3,8 +3,8 @@
 //! [`kernel`] fetches a kernel of Debian's into a cache, [`image`] packs what the guest needs into
 //! an initramfs, [`guest`] starts it in QEMU without hardware virtualisation and talks to it,
 //! [`throttle`] gives each virtual core its share of a host core, and [`Lab`] puts them together:
-//! it runs a command and brings back what came of it. `docs/labs/virtual-machines.md` says what the
-//! lab models and what it does not.
+//! it runs a command and brings back its results. `docs/labs/virtual-machines.md` says what the lab
+//! models and what it does not.
 
 mod cores;
 mod error;

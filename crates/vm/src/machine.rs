@@ -1,4 +1,4 @@
-//! The machine description of a lab: what its kernel cannot see.
+//! The machine description of a lab: facts that its kernel cannot see.
 
 use evenkeel_linux::lab::equal_cores;
 use evenkeel_linux::watch::Cpu;
@@ -26,7 +26,8 @@ pub fn machine(cores: &Cores) -> Machine {
             base.cores.iter().zip(&percents).filter(|(_, percent)| rank(**percent) == kind)
         {
             let id = CoreId(numbered.len() as u32);
-            // All of a group have one share: so the other of a pair is here, before it or after it.
+            // All cores of a group have one share, so a core's sibling is in the same group, just
+            // before or after it.
             let sibling = cores.are_in_pairs().then_some(CoreId((numbered.len() as u32) ^ 1));
             numbered.push(Core {
                 id,
@@ -45,7 +46,7 @@ pub fn machine(cores: &Cores) -> Machine {
             "hybrid VM lab {cores}: virtual cores with a share of a host core each"
         ),
         source: "evenkeel vm: CPU quotas of the emulator's threads; clock nominal".to_owned(),
-        // Each keeps its share, whatever its sibling does.
+        // Each sibling keeps its share, whatever the other does.
         smt_speed: if cores.are_in_pairs() { 1.0 } else { base.smt_speed },
         reference: Reference::of(&kinds).unwrap_or(base.reference),
         kinds,

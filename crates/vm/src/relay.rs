@@ -1,7 +1,7 @@
-//! What comes out of a channel, on its way.
+//! Passes on the output of a channel.
 //!
 //! A port of the guest that is not read blocks the core that writes to it, with interrupts off. So
-//! a thread reads whatever comes, and another passes it on as fast as it is taken.
+//! one thread reads all output at once, and another passes it on as fast as the receiver takes it.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -10,26 +10,26 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-/// Read at once, at most, bytes.
+/// The most bytes that are read at once.
 const CHUNK: usize = 64 << 10;
-/// Chunks that may wait: 256 MiB, then the guest does wait.
+/// Chunks that may wait: 256 MiB. Beyond that the guest waits.
 const WAITING: usize = 4096;
 
-/// Output on its way to someone.
+/// Output on its way to a receiver.
 pub struct Relay<W> {
     passing: JoinHandle<W>,
     is_refused: Arc<AtomicBool>,
 }
 
 impl<W: Write + Send + 'static> Relay<W> {
-    /// From a channel to whatever takes it.
+    /// Starts to pass on from a channel to a receiver.
     pub fn start(mut from: UnixStream, mut to: W) -> Self {
         let (send, receive) = sync_channel::<Vec<u8>>(WAITING);
         thread::spawn(move || {
             let mut chunk = vec![0; CHUNK];
             while let Some(some @ 1..) = read(&mut from, &mut chunk) {
                 if send.send(chunk[..some].to_vec()).is_err() {
-                    // Nobody takes it. The guest must not wait for that.
+                    // The receiver has gone. The guest must not wait for that.
                     let _ = io::copy(&mut from, &mut io::sink());
                     return;
                 }
@@ -49,29 +49,30 @@ impl<W: Write + Send + 'static> Relay<W> {
         Self { passing, is_refused }
     }
 
-    /// Whether who was to take it does not.
+    /// True if the receiver no longer takes the output.
     pub fn is_refused(&self) -> bool {
         self.is_refused.load(Ordering::Relaxed)
     }
 
-    /// Waits until the channel is closed and all of it passed on; `None`: the thread has panicked.
+    /// Waits until the channel is closed and all output passed on; `None` if the thread has
+    /// panicked.
     pub fn finish(self) -> Option<W> {
         self.passing.join().ok()
     }
 }
 
-/// What was said, kept.
+/// Output that is kept.
 #[derive(Default)]
 pub struct Kept {
     bytes: Arc<Mutex<Vec<u8>>>,
     reading: Option<JoinHandle<()>>,
 }
 
-/// Of a log that is kept, at most, bytes: what came last.
+/// The most bytes of a log that are kept: the last ones.
 const LOG: usize = 4 << 20;
 
 impl Kept {
-    /// Keeps what comes out of a channel.
+    /// Starts to keep the output of a channel.
     pub fn start(mut from: UnixStream) -> Self {
         let kept = Arc::default();
         let bytes: Arc<Mutex<Vec<u8>>> = Arc::clone(&kept);
@@ -87,16 +88,16 @@ impl Kept {
         Self { bytes: kept, reading: Some(reading) }
     }
 
-    /// All of it, once the channel is closed.
+    /// All of the output, once the channel is closed.
     pub fn whole(mut self) -> String {
         if let Some(reading) = self.reading.take() {
-            // Where it has panicked, what there is must do.
+            // After a panic the output so far is used.
             let _ = reading.join();
         }
         self.text()
     }
 
-    /// So far. What is no text is left out.
+    /// The output so far. Bytes that are no text are left out.
     pub fn text(&self) -> String {
         let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&bytes).replace('\r', "")

@@ -1,5 +1,5 @@
-//! Throttling under cgroup v2, where it is: in a guest of our own, whatever the host has. This
-//! program is what runs there.
+//! Throttling under cgroup v2, tested in a guest, whatever the host has. This program also runs
+//! there.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -76,7 +76,7 @@ fn in_the_guest() {
             .count(),
         0
     );
-    // Back to where we were, and then into a cgroup that is as one that was delegated to us.
+    // Returns to the own cgroup, and then enters one that looks delegated.
     fs::write(root.join("cgroup.procs"), own()).unwrap();
     let delegated = root.join("mine");
     fs::create_dir(&delegated).unwrap();
@@ -90,7 +90,7 @@ fn own() -> String {
     std::process::id().to_string()
 }
 
-/// Two threads, named as an emulator names its virtual cores, at work under quotas of 60 and 20
+/// Two threads, named as an emulator names its virtual cores, that work under quotas of 60 and 20
 /// percent.
 fn measured() {
     let units = [const { AtomicU64::new(0) }; 2];
@@ -120,7 +120,7 @@ fn measured() {
         is_over.store(true, Ordering::Relaxed);
         let ratio = done[0] / done[1];
         println!("ratio {ratio:.2}");
-        // The guest's own cores are held up by whatever its host does.
+        // The host also holds up the guest's cores, so the bounds are wide.
         assert!((1.5..12.0).contains(&ratio), "{done:?}");
     });
 }

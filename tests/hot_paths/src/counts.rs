@@ -1,4 +1,4 @@
-//! The file of counts, and what has moved since.
+//! The file of counts, and what differs from it.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -6,20 +6,20 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
 
-/// By so much a count may differ from the file's.
+/// A count may differ from the file's by this part.
 const ROOM: f64 = 0.03;
 
-/// What the paths took.
+/// The counts of all paths.
 pub struct Counts {
     pub toolchain: String,
     pub rows: Vec<Count>,
 }
 
-/// What a path took.
+/// The counts of a path.
 pub struct Count {
     pub path: String,
     pub instructions: u64,
-    /// The most that it had allocated at a time.
+    /// The most bytes that it had allocated at a time.
     pub bytes: u64,
 }
 
@@ -55,8 +55,8 @@ impl Counts {
         fs::write(file(), text).context("tests/hot_paths/counts.csv")
     }
 
-    /// Prints each count beside what it was, and gives what has moved by too much or is in one of
-    /// the two only.
+    /// Prints each count beside its old value. Gives the paths whose counts differ by too much, or
+    /// that only one of the two has.
     pub fn print_beside(&self, before: &Self) -> Vec<String> {
         println!("{:<14} {:>14} {:>7} {:>12} {:>7}", "path", "instructions", "", "bytes", "");
         let gone =

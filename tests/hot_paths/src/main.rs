@@ -1,11 +1,10 @@
-//! Instructions and bytes of the hot paths, held without a clock: `make hot-paths`, which is part
-//! of `make lint`.
+//! Checks the instructions and bytes of the hot paths, without a clock: `make hot-paths`, which is
+//! part of `make lint`.
 //!
-//! A path runs twice under callgrind, which counts the second time. `counts.csv` has what that took
-//! when a commit last said so. A path that takes 3 % more or less fails; `--update` writes the
-//! counts anew, for the commit that changes them and says why. Counts are of one compiler and C
-//! library: elsewhere nothing is held, unless `EVENKEEL_VM=required` says that nothing may be left
-//! out.
+//! A path runs twice under callgrind, which counts the second run. `counts.csv` has the last counts
+//! that were committed. A path that takes 3 % more or less fails; `--update` writes the counts
+//! anew, for the commit that changes them and says why. Counts are of one compiler and C library.
+//! With others nothing is checked, and `EVENKEEL_VM=required` makes that an error.
 #![allow(clippy::print_stdout, reason = "a program of the developers'")]
 
 mod counts;
@@ -59,7 +58,7 @@ fn hold(update: bool) -> Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-/// What counts depend on: compiler, its target, its flags, and the C library.
+/// All that counts depend on: compiler, its target, its flags, and the C library.
 fn toolchain() -> Result<String> {
     let of = |command: &str, argument: &str| -> Result<String> {
         let output = Command::new(command)
@@ -92,21 +91,20 @@ fn toolchain() -> Result<String> {
 
 const TUNABLES: &str = "glibc.cpu.hwcaps=-AVX2,-AVX512F,-AVX512VL,-ERMS,-FSRM:glibc.cpu.x86_non_temporal_threshold=0xc0000";
 
-/// Carries a path out under callgrind, in a process of its own, whose pools nobody's environment
-/// changes.
+/// Runs a path under callgrind, in a process of its own without variables that change its pools.
 fn count(name: &str) -> Result<Count> {
     let mut valgrind = Command::new("valgrind");
     std::env::vars_os()
         .filter(|(name, _)| name.to_string_lossy().starts_with("EVENKEEL_"))
         .for_each(|(name, _)| _ = valgrind.env_remove(name));
     let output = valgrind
-        // What VALGRIND_OPTS and .valgrindrc say is not for us.
+        // VALGRIND_OPTS and .valgrindrc must not change the counts.
         .arg("--command-line-only=yes")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--collect-atstart=no"])
         .arg("--toggle-collect=*measure::measured*")
         .arg(std::env::current_exe()?)
         .args(["--path", name])
-        // glibc copies memory in the same way on every processor then.
+        // Then glibc copies memory in the same way on every processor.
         .env("GLIBC_TUNABLES", TUNABLES)
         .output()
         .context("valgrind, which `apt install valgrind` brings")?;

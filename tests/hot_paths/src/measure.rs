@@ -1,4 +1,4 @@
-//! Carries a path out, and counts what it allocates.
+//! Runs a path, and counts what it allocates.
 #![expect(unsafe_code, reason = "an allocator")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Result;
 
-/// Bytes that are allocated now, and the most that were since [`greatest`] began.
+/// Bytes that are allocated now, and the most since [`greatest`] began.
 static NOW: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 
@@ -23,7 +23,7 @@ fn add(bytes: usize) {
     }
 }
 
-// SAFETY: the system's allocator does the work, with what we are given.
+// SAFETY: the system's allocator does the work, with the arguments given.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         add(layout.size());
@@ -51,9 +51,8 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Carries a path out once, so that what is made on first use is there, and once more where
-/// callgrind counts; gives the most bytes that were allocated at a time then, beyond those at its
-/// beginning.
+/// Runs a path once, for what is made on first use, and once more where callgrind counts. Gives the
+/// most bytes that the second run had allocated at a time, beyond those at its beginning.
 ///
 /// # Errors
 /// Those of the path.
@@ -67,7 +66,7 @@ pub fn greatest<R>(path: impl Fn() -> Result<R>) -> Result<usize> {
     Ok(MOST.load(Ordering::Relaxed).saturating_sub(before))
 }
 
-/// What callgrind counts: `--toggle-collect` finds it by its name.
+/// The function that callgrind counts: `--toggle-collect` finds it by its name.
 #[inline(never)]
 fn measured(path: &mut dyn FnMut()) {
     path();

@@ -1,4 +1,4 @@
-//! The hot paths: what people wait for, or what stands between their tasks.
+//! The hot paths: what users wait for, and what runs between their tasks.
 
 use std::hint::black_box;
 use std::sync::Barrier;
@@ -19,7 +19,7 @@ use evenkeel_sim::{Config, Deaf, Log, Outcome, run};
 
 use crate::measure::greatest;
 
-/// A path, by name, and what carries it out by [`greatest`], of which it gives the bytes.
+/// A path by name. It runs through [`greatest`], whose bytes it gives.
 pub struct HotPath {
     pub name: &'static str,
     pub carry_out: fn() -> Result<usize>,
@@ -34,7 +34,7 @@ pub const PATHS: &[HotPath] = &[
         carry_out: || simulated("spin:threads=64,seconds=10", "linux", 4_000),
     },
     HotPath { name: "age", carry_out: || simulated("spin:threads=64,seconds=10", "age", 4_000) },
-    // By its bytes: what a thread takes.
+    // This path counts for its bytes: the memory of a thread.
     HotPath {
         name: "many-threads",
         carry_out: || simulated("spin:threads=4000,seconds=10", "acfs", 50),
@@ -52,7 +52,7 @@ pub const PATHS: &[HotPath] = &[
 
 const MACHINE: &str = "odroid-xu3";
 
-/// So many milliseconds of model time.
+/// A run of this many simulated milliseconds.
 fn lasting(ms: u64) -> Config {
     Config { duration: Some(Nanos(ms * 1_000_000)), ..Config::default() }
 }
@@ -76,7 +76,7 @@ fn reader() -> Result<usize> {
     })
 }
 
-/// On the one worker of a pool, and measured there: callgrind counts by thread.
+/// Runs a path on the one worker of a pool, and counts there: callgrind counts by thread.
 fn on_pool(path: fn(&Pool)) -> Result<usize> {
     let pool = Pool::builder().workers(1).pin(false).build()?;
     pool.run(|| {
@@ -87,10 +87,10 @@ fn on_pool(path: fn(&Pool)) -> Result<usize> {
     })
 }
 
-/// Loops that are shared out, on a pool of two of which the other worker waits in a task: alone, a
-/// worker runs loops without asking for chunks.
+/// Shared loops, on a pool of two whose other worker waits in a task: a worker that is alone runs
+/// loops without asking for chunks.
 fn loops() -> Result<usize> {
-    // A schedule that does not go by how long chunks took.
+    // A schedule that does not depend on how long chunks took.
     let pool = Pool::builder().workers(2).pin(false).schedule("dynamic,4").build()?;
     let (began, end) = (Barrier::new(2), Barrier::new(2));
     pool.scope(|s| {
@@ -118,7 +118,7 @@ fn chain(pool: &Pool) {
     pool.scope(|s| (0..10_000).for_each(|_| s.task().updates(&shared).run(|| ())));
 }
 
-/// A run with all that is known of it.
+/// A run with its whole log.
 struct Ran {
     machine: Machine,
     apps: Vec<Application>,

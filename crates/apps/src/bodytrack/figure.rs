@@ -27,7 +27,7 @@ pub(super) fn walk(frame: usize) -> Pose {
     ]
 }
 
-/// A part of the body: all that is within `radius` of the line from `from` to `from + along`,
+/// A part of the body: all points within `radius` of the line from `from` to `from + along`,
 /// pixels.
 pub(super) struct Limb {
     from: [f64; 2],
@@ -76,7 +76,7 @@ pub(super) fn figure(
     [trunk, head, a, b, c, d, e, f, g, h]
 }
 
-/// Whether a pixel is in a figure's silhouette.
+/// True if a pixel is in a figure's silhouette.
 pub(super) fn covers(figure: &[Limb], x: f64, y: f64) -> bool {
     figure.iter().any(|Limb { from, along, radius }| {
         let (dx, dy) = (x - from[0], y - from[1]);

@@ -10,7 +10,7 @@
 //!
 //! Shape: per frame, the picture is blurred by rows and by columns, in tickets of 8 rows; then five
 //! layers, each of them weights in tickets of 4 particles and a serial part that draws the next
-//! particles. Tickets balance the cores already; the serial parts remain.
+//! particles. Tickets balance the cores; the serial parts remain.
 
 mod figure;
 
@@ -26,7 +26,7 @@ use crate::shared::SharedF64s;
 use crate::team::Team;
 use figure::{PARAMETERS, Pose, covers, figure, walk};
 
-/// Of a picture, pixels.
+/// Width and height of a picture, pixels.
 const WIDTH: usize = 128;
 const HEIGHT: usize = 96;
 /// As in the suite.
@@ -48,14 +48,14 @@ const NOISE: f64 = 0.01;
 /// Standard deviation of the particles' moves from frame to frame.
 const MOVES: Pose = [1.5, 0.8, 0.05, 0.15, 0.15, 0.15, 0.15, 0.15, 0.15, 0.1, 0.1];
 
-/// A film, and what the filter makes of it.
+/// A film, and the filter's estimates.
 pub struct Bodytrack {
     frames: Vec<Vec<bool>>,
     particles: usize,
     /// The present frame, blurred by rows and then by columns.
     rows: SharedF64s,
     picture: SharedF64s,
-    /// One pose after the other; and how much each differs from the picture.
+    /// The poses one after the other, and each one's difference from the picture.
     poses: SharedF64s,
     differences: SharedF64s,
     estimates: Mutex<Vec<Pose>>,
@@ -127,8 +127,8 @@ impl Bodytrack {
         std::array::from_fn(|parameter| self.poses.get(particle * PARAMETERS + parameter))
     }
 
-    /// Between the silhouette of a pose and the picture: 0 if they are the same, about 1 if they do
-    /// not meet.
+    /// Difference of a pose's silhouette from the picture: 0 if they are equal, about 1 if they do
+    /// not overlap.
     fn difference(&self, pose: &Pose) -> f64 {
         let figure = figure(pose);
         let (mut difference, mut silhouette, mut seen) = (0.0, 0.0, 0.0);
@@ -199,7 +199,7 @@ fn each_row(team: &impl Team, body: impl Fn(usize) + Sync) {
     });
 }
 
-/// Blurs a row; `pixel` gives what is so many steps aside of an x, by two too many.
+/// Blurs a row; `pixel` gives the value at an x with an offset, which is two too large.
 fn blur_row(to: &SharedF64s, y: usize, pixel: impl Fn(usize, usize) -> f64) {
     for x in 0..WIDTH {
         to.set(

@@ -1,4 +1,4 @@
-//! What is written.
+//! The archive's format.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -9,9 +9,9 @@ use flate2::write::DeflateEncoder;
 
 use super::{Chunk, Fragment, Sha};
 
-/// Last stage. A chunk that comes for the first time: its deflated length, not 0 (4 bytes,
-/// little-endian), and itself; one that has come before: 0, and which of the chunks it is (4
-/// bytes), counted in the order in which they came.
+/// Last stage: writes the archive. A new chunk is its deflated length, not 0 (4 bytes,
+/// little-endian), and its content; a repeated one is 0 and the chunk's number (4 bytes), in the
+/// order of new chunks.
 #[derive(Default)]
 pub(super) struct Archive<'a> {
     pub(super) bytes: Vec<u8>,
@@ -49,8 +49,8 @@ impl<'a> Archive<'a> {
     }
 }
 
-/// What deflates chunks, one after the other: its tables, some hundred kilobytes, are made once and
-/// not for each chunk.
+/// Deflates chunks, one after the other. Its tables, some hundred kilobytes, are made once and not
+/// for each chunk.
 pub(super) struct Deflater(DeflateEncoder<Vec<u8>>);
 
 impl Deflater {
@@ -59,7 +59,8 @@ impl Deflater {
     }
 
     pub(super) fn deflate(&mut self, bytes: &[u8]) -> Vec<u8> {
-        // Writing to memory does not fail; should it, nothing is written, and the checksum tells.
+        // Writing to memory does not fail; if it did, nothing would be written and the checksum
+        // would differ.
         let written = self.0.write_all(bytes);
         let deflated = written.and_then(|()| self.0.reset(Vec::with_capacity(bytes.len() / 2)));
         deflated.unwrap_or_default()

@@ -1,4 +1,4 @@
-//! dedup: packs a stream so that what comes again is written once.
+//! dedup: packs a stream, and writes repeated content once.
 //!
 //! The stream is cut where its content says so: a cut depends on the few bytes before it, so that
 //! the same content is cut in the same places wherever it turns up (Muthitacharoen, Chen and
@@ -8,12 +8,12 @@
 //!
 //! Shape: a pipeline with bounded queues: fragment the stream (serial), refine fragments into
 //! chunks, look chunks up, compress new ones, and write all in order (serial). Its stages are
-//! unequal, and what is worth compressing depends on the content. In the suite each chunk is passed
-//! on by itself; here those of a fragment stay together.
+//! unequal, and the work of compression depends on the content. In the suite each chunk is passed
+//! on by itself; here the chunks of a fragment stay together.
 //!
-//! The archive does not depend on who comes first: if a chunk's copy further down the stream was
-//! looked up before it, the writer still writes the chunk where it comes first, and deflates it
-//! itself should nobody have done so.
+//! The archive does not depend on the order of the threads. If a later copy of a chunk was looked
+//! up first, the writer still writes the chunk at its first place in the stream, and deflates it if
+//! that has not been done.
 
 mod archive;
 mod table;
@@ -38,7 +38,7 @@ const FRAGMENT: (usize, usize, usize) = (32 << 10, 128 << 10, 512 << 10);
 const CHUNK: (usize, usize, usize) = (1 << 10, 4 << 10, 16 << 10);
 
 type Sha = [u8; 32];
-/// A chunk as it is written; empty until somebody has deflated it.
+/// A deflated chunk as it is written; empty until it has been deflated.
 type Deflated = Arc<OnceLock<Vec<u8>>>;
 
 /// A part of the stream on its way through the pipeline.
@@ -53,7 +53,7 @@ struct Chunk<'a> {
     /// Filled in when the chunk is looked up.
     sha: Sha,
     deflated: Deflated,
-    /// Nobody has looked up the same before.
+    /// True if no equal chunk was looked up before.
     is_new: bool,
 }
 
@@ -80,13 +80,13 @@ impl Stages for Dedup {
         while stream.len() < length {
             let section = (16 << 10) + random.below(48 << 10);
             if stream.len() > section && random.below(2) == 0 {
-                // Something comes again.
+                // A section is repeated.
                 let from = random.below(stream.len() - section);
                 stream.extend_from_within(from..from + section);
             } else {
                 let end = stream.len() + section;
                 while stream.len() < end {
-                    // The lesser of two: some words are frequent.
+                    // The lesser of two random numbers makes some words frequent.
                     stream.extend_from_slice(
                         &words[random.below(words.len()).min(random.below(words.len()))],
                     );
@@ -218,7 +218,7 @@ mod tests {
         fragments.reverse();
         let known: Vec<_> =
             fragments.into_iter().map(|fragment| table.look_up(refine(fragment))).collect();
-        // The writer gets the first fragments before the later ones, which have the new chunks,
+        // The writer gets the first fragments before the later ones, which hold the new chunks,
         // have been compressed.
         for fragment in known.into_iter().rev() {
             archive.take(fragment);

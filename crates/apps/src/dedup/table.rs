@@ -1,4 +1,4 @@
-//! Which chunks have been seen.
+//! The chunks that have been seen.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -19,7 +19,7 @@ impl Table {
         Self((0..SHARDS).map(|_| Mutex::default()).collect())
     }
 
-    /// Third stage: finds out which chunks are new.
+    /// Third stage: marks the chunks that are new.
     pub(super) fn look_up<'a>(&self, mut fragment: Fragment<'a>) -> Fragment<'a> {
         for chunk in &mut fragment.chunks {
             chunk.sha = Sha256::digest(chunk.bytes).into();

@@ -1,4 +1,4 @@
-//! Stresses of elements, and the forces on nodes that come of them.
+//! Stresses of elements, and the resulting forces on nodes.
 
 use super::mesh::Tetrahedron;
 use super::{BLOCKS, Facesim, Material};
@@ -8,7 +8,7 @@ use crate::vector::{Vector, dot, plus};
 pub(super) type Matrix = [Vector; 3];
 
 impl Facesim {
-    /// The forces of a block of elements on their corners, from the stress in them.
+    /// Computes the forces of a block of elements on their corners from the stress in them.
     pub(super) fn strain(&self, block: usize, stress: impl Fn(&Tetrahedron) -> Matrix) {
         for index in part(self.mesh.elements.len(), BLOCKS, block) {
             let element = &self.mesh.elements[index];
@@ -23,7 +23,7 @@ impl Facesim {
         }
     }
 
-    /// Of all elements at a node; none where the beam is clamped, whose nodes stay where they are.
+    /// The force of all elements at a node; zero at the clamped end, whose nodes do not move.
     pub(super) fn force_at(&self, node: usize) -> Vector {
         if self.mesh.nodes[node][0] == 0.0 {
             return [0.0; 3];

@@ -12,20 +12,20 @@ pub(super) const SIDE: f64 = 0.01;
 pub(super) struct Tetrahedron {
     /// Nodes.
     pub(super) corners: [usize; 4],
-    /// Of the shape functions, 1/m.
+    /// Gradients of the shape functions, 1/m.
     pub(super) gradients: [Vector; 4],
     /// m^3.
     pub(super) volume: f64,
-    /// How far along the beam it is, from 0 to 1.
+    /// Its position along the beam, from 0 to 1.
     pub(super) along: f64,
-    /// How much of the pull its fibres have.
+    /// Strength of its fibres, as a factor on the pull.
     pub(super) fibres: f64,
 }
 
 /// Nodes are numbered from the clamped end to the free one, and so are elements: neighbours are in
 /// the same block or in the next.
 pub(super) struct Mesh {
-    /// Where they are at rest, m.
+    /// Positions at rest, m.
     pub(super) nodes: Vec<Vector>,
     pub(super) elements: Vec<Tetrahedron>,
     /// The corners at each node: `corners[first[node]..first[node + 1]]`.
@@ -34,7 +34,7 @@ pub(super) struct Mesh {
 }
 
 impl Mesh {
-    /// Of so many bricks along, up and across.
+    /// A mesh of this number of bricks along, up and across.
     pub(super) fn new([length, height, width]: [usize; 3]) -> Self {
         let index = |[x, y, z]: [usize; 3]| (x * (height + 1) + y) * (width + 1) + z;
         let grid = |[length, height, width]: [usize; 3]| {
@@ -48,7 +48,7 @@ impl Mesh {
         let mut random = SplitMix64::named(1, "facesim");
         let mut elements = Vec::new();
         for brick in grid([length, height, width]) {
-            // Fibres differ from brick to brick, above the middle they are stronger: the beam
+            // Fibres differ from brick to brick and are stronger above the middle, so that the beam
             // bends.
             let fibres =
                 if 2 * brick[1] < height { 0.5 } else { 1.0 } * (0.9 + 0.2 * random.unit());

@@ -13,8 +13,8 @@
 //!
 //! (Hughes, "The Finite Element Method", 1987). Fibres along the beam add a stress that runs
 //! through it as a wave. Equilibrium is a linear system, which conjugate gradients solve (Hestenes
-//! and Stiefel, Journal of Research of the NBS 1952), from the frame before. Linear elasticity
-//! spares Newton's method; the phases of the solver are the same.
+//! and Stiefel, Journal of Research of the NBS 1952), starting at the frame before. Linear
+//! elasticity needs no Newton's method; the phases of the solver are the same.
 //!
 //! Shape: four phases per iteration, each with a barrier: forces of the elements; their sums at the
 //! nodes; two updates of vectors. Sums of products are added in the order of the blocks.
@@ -42,7 +42,7 @@ const POISSON: f64 = 0.4;
 /// Greatest stress of the fibres, Pa.
 const PULL: f64 = 5e3;
 
-/// Linear elastic, the same in all directions (Lamé's constants, Pa).
+/// A linear elastic material, the same in all directions (Lamé's constants, Pa).
 #[derive(Clone, Copy)]
 struct Material {
     lambda: f64,
@@ -55,8 +55,8 @@ pub struct Facesim {
     material: Material,
     mesh: Mesh,
     corner_forces: SharedF64s,
-    /// Displacements, m; remaining forces, N; search direction, m; and the forces that it calls
-    /// forth, N.
+    /// Displacements, m; remaining forces, N; search direction, m; and the forces by which the beam
+    /// responds to it, N.
     displacement: SharedF64s,
     residual: SharedF64s,
     direction: SharedF64s,
@@ -84,9 +84,9 @@ impl Phases for Facesim {
         }
     }
 
-    /// Of the three phases that find the response to a direction, each task waits for the blocks
-    /// that touch its own. Sums of products need all blocks: before and after these three everybody
-    /// waits.
+    /// In the three phases that find the response to a direction, each task waits for the blocks
+    /// that touch its own. Sums of products need all blocks: before and after these three phases
+    /// all tasks wait.
     fn tasks(&self, pool: &Pool) {
         let (directions, forces) = (Regions::new(BLOCKS, 1), Regions::new(BLOCKS, 1));
         let nodes_of: Vec<_> = (0..BLOCKS).map(|block| self.nodes_of(block)).collect();
@@ -164,12 +164,12 @@ impl Facesim {
     }
 }
 
-/// Stress of full fibres in a frame, Pa, by how far along the beam they are: a wave.
+/// Stress of full fibres in a frame, Pa, by their position along the beam: a wave.
 fn pull(frame: usize) -> impl Fn(f64) -> f64 + Sync {
     move |along| 0.5 * PULL * (1.0 + (std::f64::consts::TAU * (along - frame as f64 / 10.0)).sin())
 }
 
-/// From the first to the last of the blocks that some of `count` items are in.
+/// The range from the first to the last block that contains some of `count` items.
 fn span(items: impl Iterator<Item = usize> + Clone, count: usize) -> Range<usize> {
     let block_of = |item: usize| ((item + 1) * BLOCKS - 1) / count;
     match (items.clone().min(), items.max()) {

@@ -6,14 +6,14 @@ use crate::shared::{Blocks, part};
 use crate::team::Team;
 use crate::vector::{dot, plus, square};
 
-/// Where the solver stops: remaining forces over those without any displacement.
+/// The solver stops at this ratio of remaining forces to those without any displacement.
 const TOLERANCE: f64 = 1e-6;
 const MAX_ITERATIONS: usize = 2_000;
 
 impl Facesim {
     /// Finds the displacements at which all nodes that can move are in equilibrium. `pull` is the
-    /// stress of full fibres, Pa, by how far along the beam they are. `respond` is to turn the
-    /// direction, of which it keeps so much as it is told, and to find the response to it.
+    /// stress of full fibres, Pa, by their position along the beam. `respond` gets the part of the
+    /// old direction to keep; it turns the direction and finds the response to it.
     pub(super) fn solve(
         &self,
         team: &impl Team,
@@ -44,7 +44,7 @@ impl Facesim {
                 return;
             }
             respond(keep);
-            // Every member adds the blocks up itself: the next phase does not write them.
+            // Every member adds the blocks up itself: the next phase does not write to them.
             let step = squares / self.work.sum();
             self.each_node(team, &self.residual_squares, |node| {
                 put(displacement, node, plus(get(displacement, node), step, get(direction, node)));
@@ -56,7 +56,7 @@ impl Facesim {
         }
     }
 
-    /// The new direction: the remaining forces, and so much of the old one.
+    /// Turns a block of the direction: the remaining forces plus `keep` times the old direction.
     pub(super) fn turn(&self, block: usize, keep: f64) {
         for node in part(self.mesh.nodes.len(), BLOCKS, block) {
             put(
@@ -67,8 +67,8 @@ impl Facesim {
         }
     }
 
-    /// The forces on a block of nodes that the direction calls forth, and the work that they do
-    /// along it.
+    /// Computes the forces on a block of nodes by which the beam responds to the direction, and
+    /// their work along it.
     pub(super) fn respond(&self, block: usize) {
         let work = part(self.mesh.nodes.len(), BLOCKS, block).map(|node| {
             put(&self.response, node, self.force_at(node));
@@ -77,7 +77,7 @@ impl Facesim {
         *self.work.write(block) = work.sum();
     }
 
-    /// A phase over the nodes: what `body` gives for them is added up per block.
+    /// A phase over the nodes: the values of `body` are added up per block.
     fn each_node(&self, team: &impl Team, sums: &Blocks<f64>, body: impl Fn(usize) -> f64 + Sync) {
         team.each(BLOCKS, |block| {
             *sums.write(block) = part(self.mesh.nodes.len(), BLOCKS, block).map(&body).sum()
@@ -122,7 +122,7 @@ mod tests {
     fn the_solver_comes_to_equilibrium() {
         let beam = Facesim::generate(Size::Small);
         beam.run(&Serial);
-        // Bent by fibres that are stronger above, its end goes up.
+        // Fibres are stronger above the middle, so the beam's end goes up.
         let end = get(&beam.displacement, beam.mesh.nodes.len() - 1);
         assert!(end[1].abs() > 0.01 * SIDE, "{end:?}");
         let residual = beam.residual.iter().map(f64::abs).fold(0.0, f64::max);

@@ -1,7 +1,7 @@
 //! ferret-like: finds the pictures of a collection that are most similar to a query.
 //!
 //! A picture is segmented, each segment is described by a vector, and pictures are compared as sets
-//! of weighted vectors; so that not all have to be, candidates are looked up by locality-sensitive
+//! of weighted vectors; to avoid comparing all, candidates are looked up by locality-sensitive
 //! hashing (Lv, Josephson, Wang, Charikar and Li, "Ferret: A Toolkit for Content-Based Similarity
 //! Search of Feature-Rich Data", EuroSys 2006; hash functions: Datar, Immorlica, Indyk and
 //! Mirrokni, SCG 2004). Here pictures are generated: ellipses on a ground; queries are pictures of
@@ -10,8 +10,8 @@
 //! (Kusner, Sun, Kolkin and Weinberger, ICML 2015), rather than by the exact one.
 //!
 //! Shape: a pipeline of six stages with bounded queues: load (serial), segment, extract, index,
-//! rank, out (serial). In the suite the four in the middle have a pool of threads each; which stage
-//! is the slowest depends on the query.
+//! rank, out (serial). In the suite each of the four in the middle has a pool of threads. The
+//! slowest stage depends on the query.
 
 mod picture;
 mod region;
@@ -31,14 +31,14 @@ use region::{Cells, Projections, Region, distance, extract};
 
 /// Hash tables.
 const TABLES: usize = 6;
-/// Pictures that a query gets.
+/// Number of pictures in a query's result.
 const RESULTS: usize = 10;
 
-/// What goes from stage to stage: a query's number and what is known of it so far.
+/// The item that passes from stage to stage: a query's number and its results so far.
 type Item<T> = (usize, T);
 type Candidates = (Vec<Region>, Vec<usize>);
 
-/// A collection, its index, and which of its pictures are asked for.
+/// A collection, its index, and the pictures that queries ask for.
 pub struct Ferret {
     collection: Vec<Vec<Region>>,
     projections: Vec<Projections>,
@@ -112,7 +112,7 @@ impl Stages for Ferret {
 }
 
 impl Ferret {
-    /// First stage: the pictures that are asked for.
+    /// First stage: the pictures that queries ask for.
     fn load(&self) -> impl Iterator<Item = Item<Vec<Colour>>> + Send + '_ {
         self.queries
             .iter()

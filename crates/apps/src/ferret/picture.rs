@@ -1,8 +1,8 @@
-//! Pictures: how they are made, and what segments they have.
+//! Pictures: makes and segments them.
 
 use evenkeel_model::SplitMix64;
 
-use super::region::squared_distance;
+use crate::vector::squared_distance;
 
 /// Side of a picture, pixels.
 pub(super) const SIDE: usize = 48;
@@ -13,7 +13,7 @@ pub(super) type Colour = [f64; 3];
 /// Pixels, and the segment of each.
 pub(super) type Segmented = (Vec<Colour>, Vec<usize>);
 
-/// A picture of the collection, with so much noise: ellipses on a ground, all of them with some
+/// A picture of the collection with this amount of noise: ellipses on a ground, all with some
 /// texture.
 pub(super) fn render(picture: usize, noise: f64, seed: u64) -> Vec<Colour> {
     let mut random = SplitMix64::named(picture as u64, "picture");
@@ -37,8 +37,8 @@ pub(super) fn render(picture: usize, noise: f64, seed: u64) -> Vec<Colour> {
     pixels
 }
 
-/// k-means on the colours (Lloyd, IEEE Transactions on Information Theory 1982), from pixels that
-/// differ most.
+/// k-means on the colours (Lloyd, IEEE Transactions on Information Theory 1982). It starts with the
+/// pixels that differ most.
 pub(super) fn segment(pixels: Vec<Colour>) -> Segmented {
     let nearest = |colours: &[Colour], pixel: &Colour| {
         let distances = colours.iter().map(|colour| squared_distance(colour, pixel)).enumerate();

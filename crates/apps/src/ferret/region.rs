@@ -1,9 +1,10 @@
-//! Segments of pictures as weighted vectors: how they are described, hashed and compared.
+//! Segments of pictures as weighted vectors: describes, hashes and compares them.
 
 use evenkeel_model::SplitMix64;
 
 use super::picture::{SEGMENTS, SIDE, Segmented};
 use crate::normal::normal_pair;
+use crate::vector::squared_distance;
 
 /// Mean colour, deviation of colours, middle, and extent of a segment; all within 0 and 1.
 const FEATURES: usize = 10;
@@ -13,7 +14,7 @@ const CELL: f64 = 0.6;
 
 type Feature = [f64; FEATURES];
 
-/// Of a segment: which part of the picture it is, and how it looks.
+/// A segment: its share of the picture, and its features.
 #[derive(Clone, Copy)]
 pub(super) struct Region {
     pub(super) weight: f64,
@@ -46,10 +47,10 @@ pub(super) fn extract((pixels, labels): &Segmented) -> Vec<Region> {
     regions.collect()
 }
 
-/// Of a hash table: directions at random, and where the cells of each begin.
+/// The projections of a hash table: random directions, and the offset of the cells of each.
 pub(super) struct Projections([(Feature, f64); PROJECTIONS]);
 
-/// By projection.
+/// The cell's number in each projection.
 pub(super) type Cells = [i32; PROJECTIONS];
 
 impl Projections {
@@ -68,7 +69,7 @@ impl Projections {
     }
 }
 
-/// How far the segments of each picture have to go to the nearest of the other: the longer of the
+/// The mean distance of each picture's segments to the nearest one of the other: the longer of the
 /// two ways.
 pub(super) fn distance(a: &[Region], b: &[Region]) -> f64 {
     let way = |from: &[Region], to: &[Region]| -> f64 {
@@ -80,10 +81,6 @@ pub(super) fn distance(a: &[Region], b: &[Region]) -> f64 {
         from.iter().map(|region| region.weight * nearest(region).sqrt()).sum()
     };
     f64::max(way(a, b), way(b, a))
-}
-
-pub(super) fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
 }
 
 #[cfg(test)]

@@ -16,10 +16,9 @@
 //! of the 26 around it.
 //!
 //! Shape: the box is cut into slabs of cells, and a frame has ten phases, each with a barrier. Each
-//! pair of particles is looked at once, and both get their share; across the border of two slabs
-//! the lower one does it. In the suite a lock guards each border cell; here what is meant for the
-//! upper slab waits in a buffer that a phase of its own adds, so that sums do not depend on who
-//! came first.
+//! pair of particles is computed once for both; across the border of two slabs the lower slab does
+//! it. In the suite a lock guards each border cell; here the values for the upper slab wait in a
+//! buffer that a phase of its own adds, so that sums do not depend on the order of threads.
 
 mod phases;
 mod sums;
@@ -67,7 +66,7 @@ pub struct Fluidanimate {
     height: usize,
     width: usize,
     slabs: Blocks<Slab>,
-    /// Particles on their way from a slab to the one before and to the one behind it.
+    /// Particles that leave a slab, to the one before it and to the one behind it.
     leaving: Blocks<[Vec<Particle>; 2]>,
     /// kg/m^3.
     densities: Sums<f64>,
@@ -80,8 +79,8 @@ impl Phases for Fluidanimate {
         let (slabs, height, width, frames) =
             size.pick((16, 5, 5, 10), (64, 12, 20, 50), (96, 16, 30, 160));
         let box_ = Self::empty([slabs, height, width], frames);
-        // The dam runs along the box, so that slabs have equal work: it holds the fluid in two
-        // fifths of its width, up to four fifths of its height.
+        // The dam runs along the box, so that slabs have equal work: the fluid fills two fifths of
+        // the box's width and four fifths of its height.
         let extent = [slabs as f64, 0.8 * height as f64, 0.4 * width as f64]
             .map(|cells| (cells * RADIUS / SPACING) as usize);
         let mut random = SplitMix64::named(1, "fluidanimate");

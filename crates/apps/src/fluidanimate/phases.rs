@@ -6,21 +6,22 @@ use std::iter::zip;
 use super::{Fluidanimate, Particle, RADIUS, SPACING, Slab};
 use crate::vector::{Vector, plus, square};
 
-/// Of water, kg/m^3.
+/// Density of water at rest, kg/m^3.
 pub(super) const REST_DENSITY: f64 = 1000.0;
 pub(super) const MASS: f64 = REST_DENSITY * SPACING * SPACING * SPACING;
-/// Slower than in water, m/s: steps may be so much longer.
+/// Speed of sound, m/s: lower than in water, so that steps may be longer.
 const SPEED_OF_SOUND: f64 = 10.0;
-/// Higher than of water, Pa s: it keeps the particles in order.
+/// Viscosity, Pa s: higher than that of water, so that particles stay in order.
 const VISCOSITY: f64 = 1.0;
 /// Walls push back like springs with dampers: 1/s^2 and 1/s.
 const WALL_STIFFNESS: f64 = 40_000.0;
 const WALL_DAMPING: f64 = 100.0;
-/// s. Sound needs four steps for the radius.
+/// Length of a step, s. Sound crosses the radius in four steps.
 const STEP: f64 = 0.000_5;
 
 impl Fluidanimate {
-    /// Sorts out the particles that are no longer in the slab. None crosses a whole slab in a step.
+    /// Moves the particles that have left the slab to its outgoing lists. No particle crosses a
+    /// whole slab in a step.
     pub(super) fn leave(&self, slab: usize) {
         let mut leaving = self.leaving.write(slab);
         leaving.iter_mut().for_each(Vec::clear);
@@ -33,7 +34,8 @@ impl Fluidanimate {
         });
     }
 
-    /// Takes in those that come from the neighbours, always in the same order, and sorts by cell.
+    /// Takes in the particles that come from the neighbours, always in the same order, and sorts
+    /// all by cell.
     pub(super) fn arrive(&self, slab: usize) {
         let mut here = self.slabs.write(slab);
         let Slab { particles, first } = &mut *here;
@@ -69,7 +71,7 @@ impl Fluidanimate {
         });
     }
 
-    /// The kernel's constants, and the particle itself.
+    /// Applies the kernel's constants, and adds the particle's own part.
     pub(super) fn finish_densities(&self, slab: usize) {
         let kernel = 315.0 / (64.0 * PI * RADIUS.powi(9));
         for density in self.densities.own.write(slab).iter_mut() {
@@ -126,9 +128,9 @@ impl Fluidanimate {
         }
     }
 
-    /// Each pair of particles within the radius of each other, if one is in the slab and the other
-    /// in it or in the next one: with their indices in their slabs, and whether the second is in
-    /// the next.
+    /// Each pair of particles within the radius of each other, one of which is in the slab and the
+    /// other in it or in the next one. Gives their indices in their slabs, and true if the second
+    /// is in the next.
     pub(super) fn each_pair(
         &self,
         slab: usize,
@@ -148,8 +150,8 @@ impl Fluidanimate {
                 for j in i + 1..here.first[cell + 1] {
                     near(i, j, false, a, &here.particles[j]);
                 }
-                // Of the eight cells around it in the slab, those behind it: the others have looked
-                // at the pair already.
+                // Of the eight cells around it in the slab, those behind it: the pairs with the
+                // others have been visited from there.
                 for j in self
                     .around(cell)
                     .filter(|&other| other > cell)
@@ -166,7 +168,7 @@ impl Fluidanimate {
         }
     }
 
-    /// A cell and those beside it in its slab.
+    /// A cell and its neighbours in its slab.
     pub(super) fn around(&self, cell: usize) -> impl Iterator<Item = usize> + '_ {
         let (y, z) = (cell / self.width, cell % self.width);
         let rows = y.saturating_sub(1)..(y + 2).min(self.height);
@@ -184,7 +186,8 @@ impl Fluidanimate {
     }
 }
 
-/// Of so many, the cell in which a coordinate is; the walls give a little.
+/// The one of `cells` cells in which a coordinate lies. Walls are soft, so positions beyond them
+/// count for the border cells.
 pub(super) fn cell_at(coordinate: f64, cells: usize) -> usize {
     ((coordinate / RADIUS).max(0.0) as usize).min(cells - 1)
 }

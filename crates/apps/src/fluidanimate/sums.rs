@@ -5,8 +5,8 @@ use std::iter::zip;
 use crate::shared::Blocks;
 use crate::vector::{Vector, plus};
 
-/// Sums over pairs for the particles of each slab: what the slab itself finds, and what it finds
-/// for those of the next slab.
+/// Sums over pairs for the particles of each slab: the slab's own values, and those for particles
+/// of the next slab.
 pub(super) struct Sums<T> {
     pub(super) own: Blocks<Vec<T>>,
     pub(super) border: Blocks<Vec<T>>,
@@ -18,7 +18,7 @@ impl<T: Copy> Sums<T> {
         Self { own: none(), border: none() }
     }
 
-    /// For so many particles in the slab and in the next.
+    /// Resets the sums for this number of particles in the slab and in the next.
     pub(super) fn clear(&self, slab: usize, own: usize, border: usize, zero: T) {
         for (sums, count) in [(&self.own, own), (&self.border, border)] {
             let mut sums = sums.write(slab);
@@ -27,7 +27,7 @@ impl<T: Copy> Sums<T> {
         }
     }
 
-    /// Adds what the slab before has found for this one.
+    /// Adds the values that the slab before has computed for this one.
     pub(super) fn add_border(&self, slab: usize, add: impl Fn(&mut T, T)) {
         if slab > 0 {
             for (sum, &border) in zip(&mut *self.own.write(slab), &*self.border.read(slab - 1)) {

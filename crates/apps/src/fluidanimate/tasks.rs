@@ -6,8 +6,9 @@ use super::Fluidanimate;
 use super::sums::{add_number, add_vector};
 
 impl Fluidanimate {
-    /// A task waits for those of the slabs that it has to do with: there is no barrier from the
-    /// first frame to the last, and a slab may be a frame ahead of one far away.
+    /// Creates the frames as tasks. A task waits for those of the slabs that it touches: there is
+    /// no barrier from the first frame to the last, and a slab may be a frame ahead of one far
+    /// away.
     pub(super) fn frames_as_tasks(&self, pool: &Pool) {
         let count = self.slabs.len();
         let handles = || Regions::new(count, 1);

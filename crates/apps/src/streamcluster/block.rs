@@ -1,4 +1,4 @@
-//! One block of the stream: a facility location.
+//! One block of the stream: a facility location problem.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -11,29 +11,30 @@ use crate::team::Team;
 
 /// Parts of a block's points.
 pub(super) const PARTS: usize = 64;
-/// Additions that do not wait for each other, for vector instructions.
+/// Independent additions, for vector instructions.
 const LANES: usize = 8;
-/// Points that are tried before it is asked whether it is still worth while: 3 k ln k for k centres
-/// (Guha and others).
+/// Number of points that are tried before the gain is checked: 3 k ln k for k centres (Guha and
+/// others).
 const TRIALS: usize = 180;
-/// The least gain of so many trials that it is, as a part of the cost.
+/// The least gain of these trials for which the search goes on, as a part of the cost.
 const WORTH_WHILE: f64 = 0.1;
-/// Where bisection gives up, as a part of z.
+/// The width at which bisection ends, as a part of z.
 const FINEST: f64 = 0.001;
 
 /// Points of a stream and how they are clustered.
 pub(super) struct Block {
     pub(super) points: Vec<(Point, f64)>,
     pub(super) is_centre: Vec<AtomicBool>,
-    /// The centre of each point, and what the point costs: its weight x its squared distance.
+    /// The centre of each point, and the point's cost: its weight x its squared distance.
     pub(super) centre_of: Vec<AtomicU32>,
     pub(super) cost: SharedF64s,
     /// The number of each centre, among the centres in the order of the points.
     pub(super) rank: Vec<AtomicU32>,
-    /// By number: whether the centre is to be closed.
+    /// By number of the centre: true if it will be closed.
     pub(super) closes: Vec<AtomicBool>,
-    /// Per part: how many centres are before it; what its points save by a change; what it costs to
-    /// make those of a centre change that do not want to; what is saved by the centres that close.
+    /// Per part: how many centres are before it; what its points save by changing to the new
+    /// centre; the cost, for each centre, of moving those of its points that would not change; and
+    /// the savings from centres that close.
     pub(super) centres_before: Blocks<usize>,
     pub(super) saved: Blocks<f64>,
     pub(super) extra: Blocks<Vec<f64>>,
@@ -74,7 +75,8 @@ impl Block {
         }
     }
 
-    /// Opens the first point, then each that is drawn, the more likely the more it costs as yet.
+    /// Opens the first point, then randomly drawn ones, each the more likely the more it costs so
+    /// far.
     pub(super) fn open_at_random(&self, team: &impl Team, z: f64, seed: u64) {
         let mut next = 0;
         while next < self.points.len() {
@@ -100,7 +102,7 @@ impl Block {
         });
     }
 
-    /// Local search: tries points as centres until that gains little.
+    /// Local search: tries points as centres until the gain is small.
     fn improve(&self, team: &impl Team, z: f64, random: &mut SplitMix64) {
         loop {
             let gained: f64 =

@@ -1,4 +1,4 @@
-//! What it gains to open a centre.
+//! The gain of opening a centre.
 
 use std::sync::atomic::Ordering;
 
@@ -6,8 +6,8 @@ use super::block::{Block, PARTS, part_of};
 use crate::team::Team;
 
 impl Block {
-    /// Opens x if that gains something; how much it does. Six phases, of which two only one thread
-    /// works in, and two more if x is opened.
+    /// Opens x if that gains something, and returns the gain. It takes six phases, two of which run
+    /// on one thread, and two more if x is opened.
     pub(super) fn gain(&self, team: &impl Team, x: usize, z: f64) -> f64 {
         // 1 to 3: the centres are numbered, so that each part can have a table of them.
         team.each(PARTS, |part| *self.centres_before.write(part) = self.centres_in(part).count());
@@ -21,7 +21,7 @@ impl Block {
                 self.rank[point].store(rank as u32, Ordering::Relaxed);
             }
         });
-        // 4 and 5: what does each point, and so each centre, make of x?
+        // 4 and 5: what does x change for each point, and so for each centre?
         team.each(PARTS, |part| {
             let (mut saved, mut extra) = (0.0, self.extra.write(part));
             extra.clear();
@@ -50,7 +50,7 @@ impl Block {
                 })
                 .sum();
         });
-        // 6: is it worth while?
+        // 6: does opening gain anything?
         let opening = if x_is_centre { 0.0 } else { z };
         let gain = team.agree(|| self.saved.sum() + self.closing.sum() - opening);
         if gain <= 0.0 {
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn what_a_centre_gains_is_what_the_cost_falls_by() {
         let block = &Streamcluster::generate(Size::Small).blocks[0];
-        // Twice what a point costs in its cluster: some centres that were drawn are worth their
+        // z is twice a point's cost in its cluster: some of the drawn centres are worth their
         // price, others are not.
         let z = 4.0;
         block.open_at_random(&Serial, z, 1);

@@ -6,13 +6,12 @@
 //! Knowledge and Data Engineering 2003). A block is solved as a facility location: each centre
 //! costs z, each point its squared distance to its centre; z is searched by bisection until as many
 //! centres are open as are wanted. For a z, centres are first opened at random (Meyerson, "Online
-//! Facility Location", FOCS 2001). Then points are tried in turn as a new centre x: what does it
-//! gain to open x, let the points that are nearer to x change to it, and close those centres whose
-//! points may as well go to x, too?
+//! Facility Location", FOCS 2001). Then points are tried in turn as a new centre x: what is the
+//! gain of opening x, moving the points that are nearer to x, and closing those centres whose
+//! remaining points can also move to x?
 //!
-//! Shape: that question is asked some thousand times a block, and has six phases with a barrier
-//! each (see `Block::gain`), of which one looks at all points, and the others are short: waiting
-//! counts.
+//! Shape: that question is asked some thousand times a block. It has six phases with a barrier each
+//! (see `Block::gain`); one visits all points, and the others are so short that waiting matters.
 
 mod block;
 mod gain;
@@ -34,7 +33,7 @@ const CENTRES: std::ops::RangeInclusive<usize> = 10..=20;
 
 type Point = [f32; DIMENSIONS];
 
-/// A stream of points in blocks, and what became of it.
+/// A stream of points in blocks, and its centres.
 pub struct Streamcluster {
     blocks: Vec<Block>,
     /// The centres of the whole stream, with their weights.

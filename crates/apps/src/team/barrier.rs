@@ -5,18 +5,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long one spins before it sleeps. The suite's own barrier (`parsec_barrier`) spins for at
-/// most 0.1 ms, too: phases are often shorter than it takes to be woken.
-const PATIENCE: Duration = Duration::from_micros(100);
-/// Looks between two looks at the clock.
+/// How long a thread spins before it sleeps. The suite's own barrier (`parsec_barrier`) also spins
+/// for at most 0.1 ms: phases are often shorter than a wake-up takes.
+const SPIN_TIMEOUT: Duration = Duration::from_micros(100);
+/// Checks of the barrier between two checks of the clock.
 const LOOKS: usize = 64;
 
-/// Lets threads go on when all have come. Central, for a few threads: one counter of those who have
-/// come, one of the times that all have.
+/// A barrier for a few threads. It is central: one counter of the threads that have arrived, and
+/// one of the turns, which count how often all have.
 pub(super) struct Barrier {
     members: usize,
-    /// None where threads share cores: who spins there keeps those away that it waits for.
-    patience: Duration,
+    /// 0 if threads share cores: a spinning thread would keep off its core a thread that it waits
+    /// for.
+    spin_timeout: Duration,
     arrived: AtomicUsize,
     turns: AtomicUsize,
     sleepers: Mutex<usize>,
@@ -24,11 +25,11 @@ pub(super) struct Barrier {
 }
 
 impl Barrier {
-    /// For so many threads, on so many cores.
+    /// A barrier for `members` threads on `cores` cores.
     pub(super) fn new(members: usize, cores: usize) -> Self {
         Self {
             members,
-            patience: if members <= cores { PATIENCE } else { Duration::ZERO },
+            spin_timeout: if members <= cores { SPIN_TIMEOUT } else { Duration::ZERO },
             arrived: AtomicUsize::new(0),
             turns: AtomicUsize::new(0),
             sleepers: Mutex::new(0),
@@ -36,7 +37,7 @@ impl Barrier {
         }
     }
 
-    /// Returns when all members have called it. What they wrote before, all can see after.
+    /// Returns when all members have called it. Each then sees what the others wrote before.
     pub(super) fn wait(&self) {
         let turn = self.turns.load(Ordering::Relaxed);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.members {
@@ -46,9 +47,9 @@ impl Barrier {
         }
     }
 
-    /// The last to come lets all go.
+    /// Lets all threads go on; the last to arrive calls this.
     fn turn(&self) {
-        // Before the turn is seen: those who go on may be back at once.
+        // Reset before the turn is visible: a thread that goes on may arrive again at once.
         self.arrived.store(0, Ordering::Relaxed);
         let sleepers = self.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
         self.turns.fetch_add(1, Ordering::Release);
@@ -63,7 +64,7 @@ impl Barrier {
 
     fn spin(&self, turn: usize) -> bool {
         let since = Instant::now();
-        while since.elapsed() < self.patience {
+        while since.elapsed() < self.spin_timeout {
             for _ in 0..LOOKS {
                 if self.has_turned(turn) {
                     return true;
@@ -98,8 +99,8 @@ mod tests {
                     scope.spawn(move || {
                         for turn in 0..200 {
                             if turn % 50 == member {
-                                // Longer than anybody's patience.
-                                std::thread::sleep(2 * PATIENCE);
+                                // Longer than the spin timeout.
+                                std::thread::sleep(2 * SPIN_TIMEOUT);
                             }
                             come.fetch_add(1, Ordering::Relaxed);
                             barrier.wait();

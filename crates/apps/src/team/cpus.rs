@@ -1,4 +1,4 @@
-//! Threads are kept on CPUs.
+//! Keeps threads on CPUs.
 
 use std::io;
 use std::thread;
@@ -9,28 +9,27 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 #[derive(Debug, thiserror::Error)]
 #[error("cannot keep a thread on CPU {cpu}, is it offline, or not allowed to this process?")]
 pub struct PinError {
-    /// Which CPU it should have been, or the first of them.
+    /// The CPU, or the first of several.
     pub cpu: u32,
-    /// What the kernel says.
+    /// The kernel's error.
     #[source]
     pub error: io::Error,
 }
 
-/// Keeps the calling thread on a CPU, by the number that the operating system gives it; `None`:
-/// wherever the system puts it.
+/// Keeps the calling thread on a CPU, by the operating system's number; `None` leaves it to the
+/// system.
 ///
 /// # Errors
-/// A CPU that is not there, is offline, or that the cpuset leaves out.
+/// The CPU does not exist, is offline, or is not in the cpuset.
 pub fn pin(cpu: Option<u32>) -> Result<(), PinError> {
     keep_on(cpu.as_slice())
 }
 
 /// Calls `body` on a thread of its own that is kept on these CPUs, as are the threads that it
-/// starts; none: wherever the system puts it.
+/// starts; without CPUs the system places it.
 ///
 /// # Errors
-/// As [`pin`]; of several CPUs, those that are not there or not allowed are left out, if there are
-/// others.
+/// As [`pin`]; of several CPUs, missing or forbidden ones are left out if others remain.
 pub fn on_cpus<R: Send>(cpus: &[u32], body: impl FnOnce() -> R + Send) -> Result<R, PinError> {
     thread::scope(|scope| {
         let thread = scope.spawn(|| keep_on(cpus).map(|()| body()));

@@ -1,12 +1,12 @@
-//! Who carries out the phases of an app: one thread, threads that are pinned to cores, or the
-//! workers of a pool.
+//! Teams, which carry out the phases of an app: one thread, threads that are pinned to cores, or
+//! the workers of a pool.
 //!
-//! An app says its phases once, as calls on a [`Team`]. With a [`Serial`] team, or one on a pool,
-//! one thread goes through the app and hands the blocks of each phase out. With [`pinned`] threads
-//! every one of them goes through the whole app, as programs with pthreads do, takes its own part
-//! of each phase and waits at a barrier for the others: so what an app decides on between two
-//! phases has to be the same for all of them, and either one decides ([`agree`](Team::agree)), or
-//! all do, on shared memory that neither the phase before nor the phase after writes.
+//! An app states its phases once, as calls on a [`Team`]. With a [`Serial`] team, or one on a pool,
+//! one thread goes through the app and hands out the blocks of each phase. With [`pinned`] threads
+//! each thread goes through the whole app, as in programs with pthreads, takes its own part of each
+//! phase and waits for the others at a barrier. So decisions between two phases must be the same on
+//! all threads: either one decides ([`agree`](Team::agree)), or all do, on shared memory that
+//! neither the phase before nor the phase after writes.
 
 mod barrier;
 mod cpus;
@@ -19,32 +19,32 @@ pub use pinned::{Member, pinned};
 pub use pool::{Loops, Tasks};
 pub use slowed::{Slow, SlowError, Slowed};
 
-/// Those who carry out the phases of an app, or one of them.
+/// The threads that carry out the phases of an app, or one of them.
 pub trait Team {
-    /// A phase: `body` for each block. Returns when all blocks are done, and their writes can be
-    /// seen. Blocks are equal work, as far as the app knows.
+    /// A phase: calls `body` for each block. Returns when all blocks are done and their writes are
+    /// visible. Blocks are equal work, as far as the app knows.
     fn each(&self, blocks: usize, body: impl Fn(usize) + Sync);
 
-    /// A phase whose blocks are drawn one after the other by whoever is free, where an app balances
-    /// its work itself even with pinned threads. A team that hands blocks out by itself has no
-    /// other way.
+    /// A phase whose blocks threads draw one after the other as they become free, for an app that
+    /// balances its work itself even with pinned threads. A team that hands out blocks by itself
+    /// does so here, too.
     fn tickets(&self, blocks: usize, body: impl Fn(usize) + Sync) {
         self.each(blocks, body);
     }
 
-    /// A phase of one: `body` runs once, and nothing runs beside it. Where one thread goes through
-    /// the app, that is a call.
+    /// A serial phase: `body` runs once, and nothing runs beside it. If one thread goes through the
+    /// app, this is a plain call.
     fn once(&self, body: impl FnOnce()) {
         body();
     }
 
-    /// A phase of one whose result all get.
+    /// A serial phase whose result all threads get.
     fn agree(&self, decide: impl FnOnce() -> f64) -> f64 {
         decide()
     }
 }
 
-/// One thread, block by block.
+/// One thread, which runs block after block.
 #[derive(Clone, Copy, Debug)]
 pub struct Serial;
 

@@ -11,13 +11,13 @@ use super::barrier::Barrier;
 use super::cpus::{PinError, pin};
 use crate::shared::{SharedF64s, part};
 
-/// What the threads have in common.
+/// What the threads share.
 struct Common {
     barrier: Barrier,
     /// The next ticket; see [`Member::tickets`].
     next: AtomicUsize,
-    /// What was agreed on last, and the time before: who is late may still read the former when the
-    /// latter is overwritten.
+    /// The last two results of [`Team::agree`]: a late thread may still read the older one while
+    /// the newer one is written.
     agreed: SharedF64s,
 }
 
@@ -33,10 +33,11 @@ pub struct Member<'a> {
 }
 
 /// Starts a thread for each CPU, lets each run `body`, and waits for all. A CPU may be named more
-/// than once. A panic of one leaves the others at a barrier for ever: an app's phases do not panic.
+/// than once. A panic of one would leave the others at a barrier for ever, so an app's phases must
+/// not panic.
 ///
 /// # Errors
-/// A thread that cannot be pinned; then `body` has not run.
+/// A thread cannot be pinned; then `body` has not run.
 pub fn pinned(cpus: &[Option<u32>], body: impl Fn(&Member<'_>) + Sync) -> Result<(), PinError> {
     let cores = cpus.iter().collect::<HashSet<_>>().len();
     let barrier = Barrier::new(cpus.len(), cores);
@@ -76,8 +77,8 @@ impl Team for Member<'_> {
             }
             body(ticket);
         }
-        // Each member has drawn one ticket too many: so all know where the next phase's tickets
-        // begin, and nobody has to put the counter back.
+        // Each member has drawn one ticket too many. So all know where the next phase's tickets
+        // begin, and the counter need not be reset.
         self.first_ticket.set(first + blocks + self.members);
         self.common.barrier.wait();
     }

@@ -4,7 +4,7 @@ use evenkeel_runtime::Pool;
 
 use super::Team;
 
-/// Each phase is a loop over its blocks, shared out as the pool shares loops out.
+/// Runs each phase as a loop over its blocks, shared by the pool's schedule.
 #[derive(Clone, Copy, Debug)]
 pub struct Loops<'a>(pub &'a Pool);
 
@@ -15,7 +15,7 @@ impl Team for Loops<'_> {
     }
 }
 
-/// Each phase is a scope with a task per block.
+/// Runs each phase as a scope with a task per block.
 #[derive(Clone, Copy, Debug)]
 pub struct Tasks<'a>(pub &'a Pool);
 

@@ -1,4 +1,5 @@
-//! A core that is slow all the time, where there is none: whoever has done a block there waits.
+//! Simulates a core that is slow all the time on a machine without one: a thread waits after each
+//! block that it has done there.
 
 use std::hint::spin_loop;
 use std::str::FromStr;
@@ -8,15 +9,15 @@ use rustix::thread::sched_getcpu;
 
 use super::Team;
 
-/// A CPU, and how many times as long as elsewhere a block takes there.
+/// A CPU, and how many times longer than elsewhere a block takes there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slow {
-    /// By the number that the operating system gives it.
+    /// The operating system's number of the CPU.
     pub cpu: u32,
     ratio: f64,
 }
 
-/// What is no [`Slow`].
+/// The error for a text that is no [`Slow`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{found}' found, expected CPU=RATIO, a CPU's number and 1 or more, as 1=3")]
 pub struct SlowError {
@@ -37,7 +38,7 @@ impl FromStr for Slow {
 }
 
 impl Slow {
-    /// Does it, and then waits if it was done on the slow CPU.
+    /// Does the work, and then waits if it was done on the slow CPU.
     fn call(self, work: impl FnOnce()) {
         let since = Instant::now();
         work();
@@ -50,12 +51,12 @@ impl Slow {
     }
 }
 
-/// A team of which one core is slow. Between phases it is as it was: that is the fast cores' part,
-/// where those go through the app.
+/// A team with one slow core. Code between phases is not slowed: it runs on the fast cores, if
+/// those go through the app.
 pub struct Slowed<'a, T> {
     /// The team.
     pub team: &'a T,
-    /// Which core; none: none is.
+    /// The slow core, if any.
     pub slow: Option<Slow>,
 }
 

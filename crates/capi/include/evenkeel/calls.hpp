@@ -1,4 +1,4 @@
-// What becomes of a call: the closure on its way to a worker, what it returns, what it throws.
+// Calls: the closure on its way to a worker, its result, and its exceptions.
 // Included by evenkeel.hpp.
 #ifndef EVENKEEL_CALLS_HPP
 #define EVENKEEL_CALLS_HPP
@@ -15,7 +15,7 @@
 
 namespace evenkeel {
 
-/// What evenkeel itself cannot do, and why.
+/// A failure of evenkeel itself, with its reason.
 class Error : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -37,7 +37,7 @@ struct Drop {
     }
 };
 
-/// What the C interface has made, and takes back.
+/// An object that the C interface has made and takes back.
 template <class T, auto drop>
 using Owned = std::unique_ptr<T, Drop<drop>>;
 
@@ -50,7 +50,7 @@ T* made(T* it) {
 /// The first exception of functions that run at the same time.
 class Failure {
 public:
-    /// Calls a function for the C interface: 0, or 1 where it threw.
+    /// Calls a function for the C interface: 0, or 1 if it threw.
     template <class F>
     int guard(F&& f) noexcept {
         try {
@@ -62,7 +62,7 @@ public:
         }
     }
 
-    /// All of them have ended, with this code.
+    /// Called when all of them have ended, with this code. Rethrows.
     void rethrow(int code) {
         if (code == EVENKEEL_ERROR) fail();
         if (!is_taken_.exchange(false)) return;
@@ -74,7 +74,7 @@ private:
     std::exception_ptr first_;
 };
 
-/// A closure, and where its exceptions go.
+/// A closure, and the receiver of its exceptions.
 template <class F>
 struct Guarded {
     Failure* failure;
@@ -93,7 +93,7 @@ Guarded<std::decay_t<F>> guarded(Failure& failure, F&& f) {
     return {&failure, std::forward<F>(f)};
 }
 
-/// Gives a closure away, by `copy` where copying its bytes is enough, else by `own`.
+/// Passes a closure on, by `copy` if copying its bytes is enough, else by `own`.
 template <class F, class Copy, class Own>
 void give(Failure& failure, F&& f, Copy copy, Own own) {
     using Closure = Guarded<std::decay_t<F>>;
@@ -106,7 +106,7 @@ void give(Failure& failure, F&& f, Copy copy, Own own) {
     }
 }
 
-/// What a function returns, which runs elsewhere.
+/// The result of a function that runs on another thread.
 template <class R>
 class Result {
 public:

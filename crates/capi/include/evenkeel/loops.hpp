@@ -16,26 +16,26 @@
 
 namespace evenkeel {
 
-/// A loop over whole numbers or the elements of random-access iterators, of which more can be said
-/// before it begins: see Pool::over.
+/// A loop over whole numbers or the elements of random-access iterators, with options to set before
+/// it begins: see Pool::over.
 template <class I>
 class Over {
 public:
-    /// How it is shared out, in place of what the pool does: see Options::schedule.
+    /// Sets its schedule, in place of the pool's: see Options::schedule.
     Over& schedule(std::string schedule) {
         schedule_ = std::move(schedule);
         return *this;
     }
 
-    /// What it is called in traces; what an iteration costs is learnt with that of other loops of
-    /// the same name.
+    /// Sets its name. Traces show it, and the costs of iterations are learnt together for all loops
+    /// of a name.
     Over& label(std::string name) {
         label_ = std::move(name);
         return *this;
     }
 
     /// Calls `f` with each number, or each element, on all cores at once, and returns when all
-    /// calls have.
+    /// calls have returned.
     template <class F>
     void for_each(F&& f) const {
         for_each_chunk([&f](I begin, I end) { each(begin, end, f); });
@@ -57,9 +57,9 @@ public:
             evenkeel_for_labelled(pool_, label(), 0, count(), schedule(), chunk, &call));
     }
 
-    /// As for_each(), of an `f` that returns a std::optional: the first that is not empty, by time
-    /// and not by number, ends the loop and is returned. Parts that have not been handed out by
-    /// then are left out. For errors, and to search. An exception counts for more.
+    /// As for_each(), for an `f` that returns a std::optional: the first result, by time and not by
+    /// number, that is not empty ends the loop and is returned. Parts that have not been handed out
+    /// by then are left out. It serves for errors, and for searches. An exception takes precedence.
     template <class F>
     auto try_for_each(F&& f) const {
         using First = std::decay_t<std::invoke_result_t<F&, decltype(item(std::declval<I&>()))>>;
@@ -88,9 +88,9 @@ public:
         return std::move(call.first);
     }
 
-    /// Each worker begins with `identity` (which changes nothing where it is added) and adds what
-    /// `map(value, i)` makes of it and its numbers or elements; `reduce(value, value)` brings their
-    /// values together, in which order is not said.
+    /// A reduction. Each worker begins with `identity`, the neutral element, and replaces its value
+    /// by `map(value, i)` for each of its numbers or elements; `reduce(value, value)` combines the
+    /// workers' values, in any order.
     template <class T, class Map, class Reduce>
     T map_reduce(T identity, Map map, Reduce reduce) const {
         if constexpr (std::is_trivially_copyable_v<T> && alignof(T) <= 64) {
@@ -167,7 +167,7 @@ private:
         return value;
     }
 
-    /// Workers have pointers, to values that the caller owns; to none before the first part.
+    /// Each worker has a pointer to a value that the caller owns; it is null before the first part.
     template <class T, class Map, class Reduce>
     T reduce_on_heap(T identity, Map& map, Reduce& reduce) const {
         struct Call {

@@ -18,13 +18,13 @@ namespace evenkeel {
 
 namespace detail {
 
-/// What comes out of a stage that returns nothing.
+/// The output of a stage that returns nothing.
 struct Nothing {};
 
 template <class R>
 using Out = std::conditional_t<std::is_void_v<R>, Nothing, std::decay_t<R>>;
 
-/// One item of a pipeline, which is of one of these types after the other.
+/// One item of a pipeline, which has one of these types after the other.
 template <class... Types>
 class Slot {
 public:
@@ -70,39 +70,38 @@ struct ParallelStage {
 
 }  // namespace detail
 
-/// Items from a source go through stages: see Pool::pipeline. `Types` are those of the items, from
-/// the source on.
+/// A pipeline: items from a source go through stages, see Pool::pipeline. `Types` are those of the
+/// items, from the source on.
 template <class Source, class Types, class Stages>
 class Pipeline;
 
 template <class Source, class... Types, class... Stages>
 class Pipeline<Source, std::tuple<Types...>, std::tuple<Stages...>> {
 public:
-    /// A stage that takes one item at a time, in the order in which they came from the source.
+    /// Adds a stage that takes one item at a time, in the order of the source.
     template <class F>
     auto serial(F f) {
         return with(detail::SerialStage<F>{std::move(f), {}});
     }
-    /// A stage that takes any number of items at a time, in any order.
+    /// Adds a stage that takes any number of items at a time, in any order.
     template <class F>
     auto parallel(F f) {
         return with(detail::ParallelStage<F>{std::move(f), {}});
     }
-    /// What the stage that was added last is called in traces; its cost is learnt under that name.
+    /// Names the stage that was added last. Traces show the name, and costs are learnt under it.
     Pipeline& label(std::string name) {
         static_assert(sizeof...(Stages) > 0, "a stage is named after it was added");
         std::get<sizeof...(Stages) - 1>(stages_).label = std::move(name);
         return *this;
     }
-    /// How many items may be under way at a time (0 is taken as 1). Unless it is said, four by
-    /// worker, and more where cores are unequal.
+    /// Sets the most items that are under way at a time (0 counts as 1). The default is four for
+    /// each worker, and more if cores are unequal.
     Pipeline& in_flight(std::size_t items) {
         in_flight_ = items;
         return *this;
     }
-    /// Runs until the source returns nothing and all items have left the last stage. Where the
-    /// source or a stage throws, the source is not asked any more, and items under way are
-    /// destroyed.
+    /// Runs until the source returns nothing and all items have left the last stage. If the source
+    /// or a stage throws, the source is not called any more, and items under way are destroyed.
     void run() { run(std::index_sequence_for<Stages...>()); }
 
 private:

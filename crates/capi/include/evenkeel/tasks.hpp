@@ -13,8 +13,8 @@
 
 namespace evenkeel {
 
-/// Something that tasks read and write: what it stands for is your affair. May be destroyed as soon
-/// as all tasks that name it have been created.
+/// A resource that tasks read and write; what it stands for is up to you. It may be destroyed as
+/// soon as all tasks that name it have been created.
 class Handle {
 public:
     Handle() : handle_(detail::made(evenkeel_handle_new())) {}
@@ -35,11 +35,10 @@ private:
     std::size_t begin_, end_;
 };
 
-/// Handles for the parts of an array, one per block of so many elements: parts that share a block
-/// conflict.
+/// Handles for the parts of an array, one per block of elements: parts that share a block conflict.
 class Regions {
 public:
-    /// For an array of `len` elements, told apart by blocks of `block` (0 is taken as 1).
+    /// Regions for an array of `len` elements in blocks of `block` (0 counts as 1).
     Regions(std::size_t len, std::size_t block)
         : regions_(detail::made(evenkeel_regions_new(len, block))) {}
 
@@ -50,51 +49,51 @@ private:
     detail::Owned<evenkeel_regions, evenkeel_regions_drop> regions_;
 };
 
-/// A task that has not been created: what it reads and writes is being said. It runs after those of
-/// its scope or graph created before it that conflict with it: that write what it reads or writes,
-/// or read what it writes.
+/// A task that has not been created: calls state what it reads and writes. It will run after those
+/// tasks, created before it in its scope or graph, that conflict with it: that write what it reads
+/// or writes, or read what it writes.
 class Task {
 public:
-    /// It reads these (handles, parts): it waits for the tasks that wrote them last.
+    /// The task reads these (handles, parts): it waits for the tasks that wrote them last.
     template <class... Resources>
     Task& reads(const Resources&... resources) {
         (say(resources, evenkeel_task_reads, evenkeel_task_reads_part), ...);
         return *this;
     }
-    /// It writes these: it waits for the tasks that wrote them last, and all that have read them
-    /// since.
+    /// The task writes these: it waits for the tasks that wrote them last, and for all that have
+    /// read them since.
     template <class... Resources>
     Task& writes(const Resources&... resources) {
         (say(resources, evenkeel_task_writes, evenkeel_task_writes_part), ...);
         return *this;
     }
-    /// It reads and writes these: it waits as one that writes them.
+    /// The task reads and writes these: it waits as one that writes them.
     template <class... Resources>
     Task& updates(const Resources&... resources) {
         (say(resources, evenkeel_task_updates, evenkeel_task_updates_part), ...);
         return *this;
     }
-    /// What it is called: on machines with several kinds of core its cost is learnt with that of
-    /// others of the same name. A program keeps the names that it uses, so let them be few.
+    /// Names the task: on machines with several kinds of core, costs are learnt together for all
+    /// tasks of a name. Names are kept for good, so let them be few.
     Task& label(const char* name) {
         evenkeel_task_label(task_.get(), name);
         return *this;
     }
     Task& label(const std::string& name) { return label(name.c_str()); }
-    /// How long it takes on the fastest kind of core: for recorded tasks and policies that plan,
-    /// see Pool::record_with.
+    /// Sets its time on the fastest kind of core, for recorded tasks and policies that plan: see
+    /// Pool::record_with.
     Task& cost(std::chrono::nanoseconds time) {
         evenkeel_task_cost(task_.get(),
                            time.count() < 0 ? 0 : static_cast<std::uint64_t>(time.count()));
         return *this;
     }
 
-    /// Creates it: `f` is called when nothing is left that it waits for, perhaps at once, on any
-    /// worker; that of a graph each time that this is run.
+    /// Creates the task. It calls `f` once all that it waits for is done, perhaps at once, on any
+    /// worker; a task of a graph does so in each run.
     template <class F>
     void run(F&& f) {
         if (!task_) throw Error("the task has been created already");
-        // Released when the closure has been made, which may throw.
+        // Released only once the closure has been made, which may throw.
         detail::give(
             *failure_, std::forward<F>(f),
             [this](evenkeel_function run, const void* data, std::size_t size) {
@@ -124,7 +123,7 @@ private:
     detail::Failure* failure_;
 };
 
-/// Where tasks are created: see Pool::scope. Tasks may use it on all threads, but for task().
+/// Creates tasks: see Pool::scope. Tasks may use it on all threads, except task().
 class Scope {
 public:
     Scope(const Scope&) = delete;
@@ -143,14 +142,14 @@ public:
                 return evenkeel_scope_spawn(scope, run, data, release);
             });
     }
-    /// A task with dependences. For the thread that opened the scope alone: that on which its
-    /// function runs.
+    /// A task with dependences. Only the thread that opened the scope, which is the one that runs
+    /// its function, may call this.
     Task task() { return {evenkeel_scope_task(scope_), failure_}; }
-    /// Leaves out all tasks that have not begun, and those that are still to be created. Nothing is
+    /// Leaves out all tasks that have not begun, and those that are created later. Nothing is
     /// thrown.
     void cancel() { evenkeel_scope_cancel(scope_); }
-    /// Whether the scope has been cancelled, or one of its tasks has thrown: a long task may look,
-    /// and return early.
+    /// True if the scope has been cancelled, or one of its tasks has thrown: a long task may check
+    /// this and return early.
     bool is_cancelled() const { return evenkeel_scope_is_cancelled(scope_); }
 
 private:
@@ -160,10 +159,10 @@ private:
     detail::Failure& failure_;
 };
 
-/// Where the tasks of a graph are recorded: see Pool::record.
+/// Records the tasks of a graph: see Pool::record.
 class Recorder {
 public:
-    /// A task. Handles and regions that it names must be there until Pool::record returns.
+    /// A task. Handles and regions that it names must exist until Pool::record returns.
     Task task() { return {evenkeel_recorder_task(recorder_.get()), failure_}; }
 
 private:
@@ -174,13 +173,13 @@ private:
     detail::Failure& failure_;
 };
 
-/// A recorded graph: see Pool::record. Its pool must be there whenever it is run.
+/// A recorded graph: see Pool::record. Its pool must exist whenever it is run.
 class Graph {
 public:
-    /// Runs every task once, and returns when all have ended. Where one throws, those that have not
+    /// Runs every task once, and returns when all have ended. If one throws, tasks that have not
     /// begun are left out. The graph can be run again.
     void run() { failure_->rethrow(evenkeel_graph_run(graph_.get())); }
-    /// How many tasks it has.
+    /// The number of its tasks.
     std::size_t size() const { return evenkeel_graph_len(graph_.get()); }
 
 private:

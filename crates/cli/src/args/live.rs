@@ -81,7 +81,7 @@ impl LiveArgs {
     /// The one policy.
     ///
     /// # Errors
-    /// Several, or not a policy.
+    /// Several policies, or an unknown one.
     pub fn policy(&self) -> Result<PolicySpec, String> {
         let named = self.policy.as_deref().unwrap_or_default();
         let mut specs = parse::policies(named)?;
@@ -120,7 +120,7 @@ pub struct RunLiveArgs {
     pub command: Vec<OsString>,
 }
 
-/// What makes no sense for who only looks on.
+/// Flags that --monitor, which only observes, refuses.
 const NOT_MONITORED: [&str; 17] = [
     "policy", "settings", "machine", "backend", "speedups", "source", "no_park", "grace",
     "watchdog", "budget", "verbose", "pid", "cgroup", "partial", "duration", "stats", "threads",

@@ -67,8 +67,7 @@ pub fn run(args: &CompareArgs) -> Result {
     if records.iter().any(|record| record.error.is_some()) { Err(Failure::Said) } else { Ok(()) }
 }
 
-/// Index of the policy that others are set in relation to: the one asked for, else [`BASELINE`],
-/// else the first.
+/// Index of the baseline policy: the one asked for, else [`BASELINE`], else the first.
 fn baseline(args: &CompareArgs, plan: &Plan) -> Result<usize> {
     let Some(wanted) = &args.baseline else {
         return Ok(plan.policies.iter().position(|policy| policy.name() == BASELINE).unwrap_or(0));
@@ -82,10 +81,10 @@ fn baseline(args: &CompareArgs, plan: &Plan) -> Result<usize> {
     })
 }
 
-/// A title, and what stands under it.
+/// A measure's title, and its mean.
 type Measure = (&'static str, fn(&Relative) -> Option<Mean>);
 
-/// Over several workloads: geometric means in relation to the baseline, each column of the
+/// Geometric means over several workloads, relative to the baseline. Each column is over the
 /// workloads to which it applies.
 fn means(plan: &Plan, records: &[Record], baseline: usize) -> String {
     let policies = plan.policies.len();
@@ -104,8 +103,8 @@ fn means(plan: &Plan, records: &[Record], baseline: usize) -> String {
         ("unfairness", |mean| mean.unfairness),
         ("STP", |mean| mean.stp),
     ];
-    // A column is of as many workloads as the policy has that failed on fewest; who failed on more
-    // says so in its cells.
+    // A column is of as many workloads as the policy with the fewest failures has; a policy with
+    // more failures says so in its cells.
     let most = |(_, of): &Measure| means.iter().filter_map(of).map(|mean| mean.workloads).max();
     let shown: Vec<_> =
         all.into_iter().filter_map(|measure| Some((measure, most(&measure)?))).collect();

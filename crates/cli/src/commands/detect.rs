@@ -3,19 +3,17 @@
 use std::fmt::Write as _;
 
 use evenkeel_linux::calibrate::Calibration;
-use evenkeel_linux::here::{self, Here, HereError, Measure};
+use evenkeel_linux::here::Measure;
 use evenkeel_machine::Machine;
-use evenkeel_machine::discover::{CacheRow, EvidenceRow, KindReport, Report, SpeedSource};
+use evenkeel_machine::discover::{CacheRow, EvidenceRow, KindReport, Report};
 use serde_json::json;
 
 use crate::args::DetectArgs;
 use crate::commands::machines;
-use crate::error::{Failure, Result, say};
+use crate::commands::this_machine::find;
+use crate::error::{Result, say};
 use crate::output::{OutputFile, print, print_json};
-use crate::{progress, table};
-
-/// The name by which commands know the machine that they run on.
-pub const HERE: &str = "here";
+use crate::table;
 
 /// Finds it and says what was found.
 ///
@@ -50,35 +48,7 @@ pub fn run(args: &DetectArgs) -> Result {
     }
 }
 
-/// The machine that this runs on, not measured. That its speeds are a guess, if they are, is said
-/// on stderr.
-///
-/// # Errors
-/// There is no machine to be found.
-pub fn here() -> Result<Machine> {
-    let Here { detected, .. } = find(Measure::No)?;
-    if detected.report.kinds.iter().any(|kind| kind.capacity_source == SpeedSource::Assumption) {
-        say(
-            "note",
-            "nothing tells how fast the cores of this machine are: taken as equal; see `evenkeel \
-             detect --calibrate`",
-        );
-    }
-    Ok(detected.machine)
-}
-
-fn find(measure: Measure) -> Result<Here> {
-    let progress = (measure != Measure::No)
-        .then(|| progress::line("measuring how fast each CPU is, up to some 12 s"));
-    let found = here::detect(measure);
-    progress.inspect(indicatif::ProgressBar::finish_and_clear);
-    found.map_err(|error| match error {
-        HereError::Calibrate(_) | HereError::Mask(_) => Failure::Failed(error.into()),
-        _ => Failure::input(error),
-    })
-}
-
-/// The machine file, with what is to be known of its figures at its head.
+/// The machine file, with the sources of its figures at its head.
 fn machine_file(machine: &Machine, report: &Report) -> String {
     let mut text = "# Written by `evenkeel detect`.\n".to_owned();
     let sections = [
@@ -89,7 +59,7 @@ fn machine_file(machine: &Machine, report: &Report) -> String {
     ];
     for (title, lines) in sections {
         for line in lines {
-            // A comment ends with its line, whatever a file of the tree had in it.
+            // A comment ends with its line, so control characters in sysfs files become blanks.
             let line: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
             let _ = writeln!(text, "# {title}: {line}");
         }

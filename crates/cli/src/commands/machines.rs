@@ -5,7 +5,7 @@ use evenkeel_machine::{Cluster, KindId, Machine, MicroWatts, Nanos, write_cpus};
 use serde_json::json;
 
 use crate::args::ListArgs;
-use crate::commands::detect;
+use crate::commands::this_machine;
 use crate::error::{Failure, Result};
 use crate::output::{print, print_json};
 use crate::{stdin, table};
@@ -53,7 +53,7 @@ pub fn list(args: &ListArgs) -> Result {
 /// There is none.
 pub fn load(name: &str) -> Result<Machine> {
     match name {
-        detect::HERE => detect::here(),
+        this_machine::HERE => this_machine::here(),
         stdin::NAME => {
             let bytes = stdin::read("machine", MAX_FILE_BYTES)?;
             let text = std::str::from_utf8(bytes);
@@ -227,7 +227,7 @@ fn gigabytes(bytes: u64) -> String {
     format!("{} GB", bytes as f64 / 1e9)
 }
 
-/// By which numbers the operating system knows the cores of a cluster.
+/// The numbers by which the operating system knows the cores of a cluster.
 fn cpus<'a>(machine: &'a Machine, cluster: &'a Cluster) -> impl Iterator<Item = u32> + 'a {
     cluster.cores.iter().map(|core| machine.cores[core.index()].cpu)
 }

@@ -1,4 +1,4 @@
-//! One room a command.
+//! One module a command.
 
 pub mod advise;
 pub mod compare;
@@ -18,5 +18,6 @@ pub mod sensors;
 pub mod service;
 pub mod show;
 pub mod simulate;
+pub mod this_machine;
 pub mod vm;
 pub mod workloads;

@@ -1,4 +1,4 @@
-//! `evenkeel new`: what a contributor begins with.
+//! `evenkeel new`: a starting point for contributors.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,8 +10,7 @@ use crate::args::project::NewPolicyArgs;
 use crate::error::{Failure, Result};
 use crate::output::{OutputFile, print};
 
-/// A policy that works. It is compiled and tested with the others, under the name that it has
-/// there.
+/// A working policy. It is compiled and tested with the others under the name that it has there.
 const TEMPLATE: &str = include_str!("../../templates/policy.rs");
 
 const REGISTRY: &str = "crates/policy/src/registry.rs";
@@ -25,7 +24,7 @@ const MODULES: &str = "crates/policy/src/os/mod.rs";
 pub fn policy(args: &NewPolicyArgs) -> Result {
     let name = args.name.as_str();
     let module = module_of(name)?;
-    // The type ends in "Policy" by itself.
+    // "Policy" follows in any case.
     let words = name.strip_suffix("-policy").unwrap_or(name);
     let type_name: String = words.split('-').map(capitalised).collect();
     let text = TEMPLATE.replace("Template", &type_name).replace("template", name);
@@ -92,7 +91,7 @@ fn module_of(name: &str) -> Result<String> {
     Ok(module)
 }
 
-/// Rust's, as far as they are in lower case (The Rust Reference, "Keywords", edition 2024).
+/// Rust's keywords in lower case (The Rust Reference, "Keywords", edition 2024).
 const KEYWORDS: &[&str] = &[
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate",
     "do", "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl",

@@ -1,4 +1,4 @@
-//! The page with plots that `--html` asks for: records, who ran where, and what all the names stand
+//! The page with plots that `--html` asks for: records, timelines, and what all the names stand
 //! for.
 
 use evenkeel_machine::{CoreId, Nanos, Work};
@@ -12,8 +12,8 @@ use crate::error::Result;
 use crate::output::OutputFile;
 use crate::plan::Plan;
 
-/// Hears who ran where, which is all that a timeline shows: a whole log of a long run is several
-/// times as large.
+/// Listens for what ran where, which is all that a timeline shows: a whole log of a long run is
+/// several times as large.
 #[derive(Default)]
 pub struct Runs(Log);
 
@@ -27,13 +27,13 @@ impl Listener for Runs {
 }
 
 impl Runs {
-    /// The timeline of the run whose record will have this index; none of a run that failed.
+    /// The timeline of the run whose record will have this index; `None` if the run failed.
     pub fn timeline(&self, index: usize, plan: &Plan, record: &Record) -> Option<Timeline> {
         timeline(index, plan, record, &self.0)
     }
 }
 
-/// The timeline of the run whose record has this index; none of a run that failed.
+/// The timeline of the run whose record has this index; `None` if the run failed.
 pub fn timeline(index: usize, plan: &Plan, record: &Record, log: &Log) -> Option<Timeline> {
     let apps: Vec<String> = record.apps.iter().map(|app| app.name.clone()).collect();
     record.error.is_none().then(|| Timeline::new(index, &plan.used, &apps, log))
@@ -67,7 +67,7 @@ fn described(name: &str, text: &str, source: &str) -> Described {
     Described { name: name.into(), text: text.into(), source: source.into() }
 }
 
-/// Those of the plan that are built in.
+/// The plan's workloads that are built in.
 fn workloads(plan: &Plan) -> Vec<Described> {
     let named = plan.sets.iter().flat_map(|set| &set.workloads);
     let known = named.filter_map(|spec| {
@@ -94,8 +94,8 @@ fn policies(plan: &Plan) -> Vec<Described> {
     known
 }
 
-/// The command line as a shell would take it again, less the number of jobs: it shows in nothing
-/// that a page holds.
+/// The command line, quoted for a shell, without the number of jobs, which changes nothing in a
+/// page.
 pub fn command() -> String {
     quoted(std::env::args())
 }

@@ -62,10 +62,10 @@ pub fn list(args: &ListArgs) -> Result {
 /// # Errors
 /// There is no such policy.
 pub fn show(name: &str, as_json: bool) -> Result {
-    // All are written in lower case: a test of the registry looks.
+    // All names are in lower case: a test of the registry checks this.
     let name = &name.to_ascii_lowercase();
     if graph::find(name).is_none() && loops::ENTRIES.iter().all(|entry| entry.name != name) {
-        // Also says what is nearest to a name that is not there.
+        // The error also offers the nearest name.
         registry::knobs(name, &[]).map_err(Failure::input)?;
     }
     let Some(entry) = Shown::named(name) else {
@@ -100,24 +100,24 @@ pub fn show(name: &str, as_json: bool) -> Result {
     print(&text)
 }
 
-/// Names of all that have an entry of their own: for threads, tasks and loops.
+/// Names of all policies that have an entry of their own: for threads, tasks and loops.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let threads = registry::ENTRIES.iter().map(|entry| entry.name);
     threads.chain(graph::names()).chain(loops::NAMES.iter().copied())
 }
 
-/// Whether it is a combination, which has no entry of its own.
+/// True if it is a combination, which has no entry of its own.
 pub fn is_combination(name: &str) -> bool {
     Choices::from_name(&name.to_ascii_lowercase()).is_some()
 }
 
-/// What people see of a policy.
+/// The description of a policy.
 struct Shown<'a> {
     name: &'a str,
     summary: &'a str,
     source: &'a str,
     knobs: &'static [Knob],
-    /// What it decides about: `threads`, `tasks` or `iterations`.
+    /// The subject of its decisions: `threads`, `tasks` or `iterations`.
     chooses: &'static str,
 }
 
@@ -137,7 +137,7 @@ impl<'a> Shown<'a> {
         Self { name, summary, source, knobs: &[], chooses: "iterations" }
     }
 
-    /// One of the list, or a combination, which has its knobs but no entry of its own.
+    /// A policy of the list, or a combination, which has its knobs but no entry of its own.
     fn named(name: &'a str) -> Option<Self> {
         let listed = registry::ENTRIES.iter().find(|entry| entry.name == name).map(Self::of);
         let listed = listed.or_else(|| graph::find(name).map(Self::of_graphs));

@@ -1,4 +1,4 @@
-//! `evenkeel record`: a run of this machine, or what perf wrote of one, as a workload.
+//! `evenkeel record`: records a run on this machine, or reads perf's recording, as a workload.
 
 use std::fs;
 use std::io::Write as _;
@@ -32,7 +32,7 @@ pub fn run(args: &RecordArgs) -> Result<ExitCode> {
     }
 }
 
-/// Whether the file could be written, before the long work: nothing is kept of the attempt.
+/// Checks before the long work that the file can be written. Leaves nothing behind.
 fn writable(output: &Path) -> Result {
     let folder =
         output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -77,7 +77,7 @@ fn from_command(args: &RecordArgs) -> Result<ExitCode> {
     let mut command = Command::new(program);
     command.args(rest);
     if args.json {
-        // Our object is to be all that stands on stdout.
+        // Stdout is for the JSON object alone.
         command.stdout(Stdio::from(std::io::stderr()));
     }
     let recording = record::record(command, Some(&signals)).map_err(|error| match error {
@@ -95,7 +95,7 @@ fn machine(args: &RecordArgs) -> Result<Option<Machine>> {
     named.map(|name| machines::load(&name)).transpose()
 }
 
-/// Writes the workload, and says what is in it.
+/// Writes the workload, and reports what is in it.
 fn finish(args: &RecordArgs, recorded: Recorded, lost: u64, wall_s: Option<f64>) -> Result {
     let (app, found) = (recorded.application, recorded.summary);
     let mut file = OutputFile::begin(&args.output)?;
@@ -146,7 +146,7 @@ fn finish(args: &RecordArgs, recorded: Recorded, lost: u64, wall_s: Option<f64>)
         ("blocks", &blocks),
         ("found", &objects.join(", ")),
     ]);
-    // The command's output is on stdout, and not to be mixed with ours.
+    // Stdout has the command's output.
     let _ = std::io::stderr().write_all(facts.as_bytes());
     Ok(())
 }

@@ -12,11 +12,11 @@ use crate::error::{Failure, Result};
 use crate::plan::{Chosen, Finished, Plan, Set};
 use crate::progress;
 
-/// Each set of applications under each policy of a plan, in that order, given the number of the
-/// run. Which thread a run comes on does not show in what it comes to.
+/// Runs each set of applications under each policy of a plan, in that order, given the number of
+/// the run. Results do not depend on the thread that a run is on.
 ///
 /// # Errors
-/// Threads that cannot be had.
+/// Threads cannot be made.
 pub fn in_parallel<T: Send>(
     plan: &Plan,
     jobs: JobsArgs,
@@ -41,10 +41,10 @@ pub fn in_parallel<T: Send>(
     Ok(finished)
 }
 
-/// All runs of a plan, each with its timeline where there is to be a page.
+/// Runs all of a plan, each with its timeline if a page will be written.
 ///
 /// # Errors
-/// Threads that cannot be had.
+/// Threads cannot be made.
 pub fn with_timelines(
     plan: &Plan,
     jobs: JobsArgs,
@@ -61,10 +61,10 @@ pub fn with_timelines(
     })
 }
 
-/// As many as asked for; one per processor where none were.
+/// As many threads as asked for; by default one per processor.
 ///
 /// # Errors
-/// Threads that cannot be had.
+/// Threads cannot be made.
 pub fn threads(jobs: JobsArgs) -> Result<ThreadPool> {
     let jobs = jobs.jobs.map_or(0, |jobs| jobs as usize);
     rayon::ThreadPoolBuilder::new()

@@ -11,7 +11,7 @@ use crate::args::SensorsArgs;
 use crate::error::{Failure, Result, say};
 use crate::{output, table};
 
-/// A sensor, as `--json` tells it.
+/// A sensor, as `--json` prints it.
 #[derive(Serialize)]
 struct Row {
     name: String,
@@ -19,9 +19,9 @@ struct Row {
     file: PathBuf,
     /// One of those whose sum is the machine's energy.
     in_total: bool,
-    /// What it measures now, watts; null for counters.
+    /// The present power, watts; null for counters.
     power_w: Option<f64>,
-    /// What it has counted, joules; null for those that do not count.
+    /// The counted energy, joules; null for sensors that do not count.
     counter_j: Option<f64>,
     /// Over the duration asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -114,7 +114,7 @@ fn rows(found: &Found, measured: &[Measured]) -> Vec<Row> {
     readable.chain(refused).collect()
 }
 
-/// Samples for a time, with a line of watts at each interval where that is wanted.
+/// Samples for a time. With an interval, prints a line of watts at each.
 fn measure(
     sensors: &[Sensor],
     interval: Duration,

@@ -12,22 +12,22 @@ use crate::args::project::{InstallArgs, RemoveArgs, ServiceBackend, ServiceComma
 use crate::error::{Failure, Result, say};
 use crate::output::{OutputFile, print};
 
-/// The unit as packages ship it: for a binary in /usr/bin, by whatever backend can be had.
+/// The unit as packages ship it: for a binary in /usr/bin, with any backend that is available.
 const UNIT: &str = include_str!("../../templates/evenkeel.service");
 const UNIT_PATH: &str = "etc/systemd/system/evenkeel.service";
 const DEFAULTS_PATH: &str = "etc/default/evenkeel";
 const BINARY: &str = "/usr/bin/evenkeel";
-/// Where packages have the unit.
+/// The path at which packages install the unit.
 const PACKAGED: &str = "/usr/lib/systemd/system/evenkeel.service";
-/// How long a scheduler is given to load before it is asked after.
+/// How long a scheduler is given to load before its state is checked.
 const SETTLING: Duration = Duration::from_secs(2);
-/// Where a binary goes that the unit could not run where it is.
+/// The path of the copy of a binary that the unit could not run from its own place.
 const IN_REACH: &str = "/usr/local/bin/evenkeel";
 
 /// `evenkeel service`.
 ///
 /// # Errors
-/// Not root; no systemd; whatever the file system or systemd refuses.
+/// Not root; no systemd; the file system or systemd refuses.
 pub fn run(command: &ServiceCommand) -> Result {
     match command {
         ServiceCommand::Install(args) => install(args),
@@ -50,7 +50,7 @@ fn install(args: &InstallArgs) -> Result {
         copy(&this, binary)?;
     }
     write(&unit_file, &unit)?;
-    if is_someone_elses(&defaults_file) {
+    if is_foreign(&defaults_file) {
         say(
             "note",
             &format!("{} is not of this command, and stays as it is", defaults_file.display()),
@@ -82,7 +82,7 @@ fn remove(args: &RemoveArgs) -> Result {
         systemctl(&["disable", "--now", "evenkeel.service"])?;
     }
     remove_file(&unit)?;
-    if !is_someone_elses(&defaults) {
+    if !is_foreign(&defaults) {
         remove_file(&defaults)?;
     }
     if args.root.is_none() && was_there {
@@ -98,7 +98,8 @@ fn remove(args: &RemoveArgs) -> Result {
 const DEFAULTS_HEAD: &str =
     "# Written by `evenkeel service install`, and removed by `evenkeel service remove`.";
 
-/// Where the unit runs a binary that is here. It sees no home folders and a /tmp of its own.
+/// The path from which the unit runs this binary. The unit sees no home folders and a /tmp of its
+/// own.
 fn within_reach(this: &Path) -> &Path {
     if ["/usr", "/opt"].iter().any(|folder| this.starts_with(folder)) {
         this
@@ -107,7 +108,7 @@ fn within_reach(this: &Path) -> &Path {
     }
 }
 
-/// Under another name first: a binary that runs cannot be written to.
+/// Copies under another name first: a running binary cannot be written to.
 fn copy(from: &Path, to: &Path) -> Result {
     let unfinished = to.with_extension("new");
     let copied = fs::copy(from, &unfinished).and_then(|_| fs::rename(&unfinished, to));
@@ -117,12 +118,12 @@ fn copy(from: &Path, to: &Path) -> Result {
     print(&format!("{}: a copy of {}\n", to.display(), from.display()))
 }
 
-/// Whether there is a file that this command has not written.
-fn is_someone_elses(defaults: &Path) -> bool {
+/// True if the file exists and was not written by this command.
+fn is_foreign(defaults: &Path) -> bool {
     fs::read_to_string(defaults).is_ok_and(|text| !text.starts_with(DEFAULTS_HEAD))
 }
 
-/// What the unit reads its arguments from.
+/// The file that the unit reads its arguments from.
 fn defaults(args: &InstallArgs) -> Result<String> {
     let policy = &args.policy;
     registry::knobs(&policy.name, &policy.set).map_err(Failure::input)?;
@@ -149,7 +150,7 @@ fn defaults(args: &InstallArgs) -> Result<String> {
     ))
 }
 
-/// A path as a word of systemd's.
+/// A path as a word of a systemd unit.
 fn word(path: &Path) -> Result<&str> {
     let is_plain = |it: char| it.is_ascii_alphanumeric() || "/._-+".contains(it);
     path.to_str().filter(|text| text.chars().all(is_plain)).ok_or_else(|| {
@@ -161,7 +162,7 @@ fn word(path: &Path) -> Result<&str> {
     })
 }
 
-/// Below what to write. Without a folder it is for the machine, which takes root and systemd.
+/// The folder to write below. Without one it is for this machine, which requires root and systemd.
 fn root(folder: Option<&Path>) -> Result<PathBuf> {
     if let Some(folder) = folder {
         return Ok(folder.to_owned());
@@ -187,7 +188,7 @@ fn write(path: &Path, text: &str) -> Result {
     OutputFile::begin(path)?.finish_with(text.as_bytes())
 }
 
-/// One that is not there is gone already.
+/// Removes a file, if it exists.
 fn remove_file(path: &Path) -> Result {
     match fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Failure::Failed(
@@ -197,7 +198,7 @@ fn remove_file(path: &Path) -> Result {
     }
 }
 
-/// Whether it is still there once it has loaded, or failed to: a kernel may refuse it.
+/// Fails unless the scheduler still runs once it has had time to load: a kernel may refuse it.
 fn insist_on_running() -> Result {
     std::thread::sleep(SETTLING);
     systemctl(&["is-active", "--quiet", "evenkeel.service"])

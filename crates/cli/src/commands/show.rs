@@ -1,16 +1,16 @@
-//! `evenkeel show`: what it is that is named, where that is not said.
+//! `evenkeel show`: finds out what a name stands for, if the command line does not say.
 
 use std::path::Path;
 
 use evenkeel_files::programs;
 
-use super::{detect, machines, policies, workloads};
-use crate::args::{ScaleArgs, ShowArgs, ShowCommand};
+use super::{machines, policies, this_machine, workloads};
+use crate::args::{MADE_FOR, ScaleArgs, ShowArgs, ShowCommand};
 use crate::error::{Failure, Result};
 
 /// Names that are at least so similar (Jaro-Winkler, 0 to 1) are offered for one that is not there.
 const SIMILAR: f64 = 0.8;
-/// How many are offered.
+/// How many near names are offered.
 const OFFERED: usize = 4;
 /// Names longer than this resemble nothing: no similarity is computed.
 const LONGEST_NAME: usize = 64;
@@ -45,7 +45,7 @@ impl Sort {
         }
     }
 
-    /// Whether something built in has this name, in its own case or in any.
+    /// True if something built in has this name, in its own case or in any.
     fn has(self, name: &str, in_any_case: bool) -> bool {
         let head =
             if self == Self::Workload { name.split(':').next().unwrap_or(name) } else { name };
@@ -53,16 +53,14 @@ impl Sort {
             if in_any_case { known.eq_ignore_ascii_case(head) } else { known == head }
         };
         self.names().into_iter().any(is_it)
-            || self == Self::Machine && name == detect::HERE
+            || self == Self::Machine && name == this_machine::HERE
             || self == Self::Policy && policies::is_combination(name)
     }
 
     fn show(self, name: &str, as_json: bool) -> Result {
         match self {
             Self::Machine => machines::show(name, None, as_json),
-            Self::Workload => {
-                workloads::show(name, workloads::MADE_FOR, &ScaleArgs::default(), as_json)
-            }
+            Self::Workload => workloads::show(name, MADE_FOR, &ScaleArgs::default(), as_json),
             Self::Policy => policies::show(name, as_json),
         }
     }
@@ -106,7 +104,7 @@ fn named(name: &str, as_json: bool) -> Result {
                 )));
             }
         }
-        // A file comes before a name that is written otherwise.
+        // A file takes precedence over a name in another case.
         if Path::new(name).try_exists().unwrap_or(true) {
             return file(name, as_json);
         }
@@ -118,9 +116,9 @@ fn named(name: &str, as_json: bool) -> Result {
     )))
 }
 
-/// A file is a workload where it is one; else it is taken for a machine.
+/// Shows a file: as a workload if it is one, else as a machine.
 fn file(name: &str, as_json: bool) -> Result {
-    let machine = machines::load(workloads::MADE_FOR)?;
+    let machine = machines::load(MADE_FOR)?;
     match workloads::load(name, &ScaleArgs::default(), &machine) {
         Err(Failure::Usage(error)) if is_no_workload(&error) => Sort::Machine.show(name, as_json),
         Err(error) => Err(error),

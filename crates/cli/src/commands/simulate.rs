@@ -119,7 +119,8 @@ pub fn threads(record: &Record) -> String {
         vec!["thread".to_owned(), "application".into(), "start s".into(), "end s".into()];
     header.extend(kinds.iter().map(|kind| format!("on {kind} s")));
     header.extend(["waited s", "blocked s", "migrations", "runs"].map(str::to_owned));
-    // What tells least goes first: when it started and ended, runs, migrations, blocked, waited.
+    // The columns that say least are dropped first: start and end, runs, migrations, blocked,
+    // waited.
     let last = header.len() - 1;
     let timed = threads.iter().any(|thread| thread.timers.is_some());
     if timed {

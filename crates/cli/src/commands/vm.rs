@@ -58,9 +58,9 @@ pub fn run(args: &VmArgs) -> Result<ExitCode> {
         say("note", &note);
     }
     let busybox = Busybox::find(&store, &tell).map_err(failure)?;
-    // Others may fetch while this lab runs.
+    // Other labs may fetch kernels while this lab runs.
     drop(store);
-    // Before any thread is made, that of output files among them: see `Signals`.
+    // Before any thread is made, also that of output files: see `Signals`.
     let signals = Signals::hold().context("cannot hold back signals").map_err(Failure::Failed)?;
     let log = args.kernel_log.as_deref().map(OutputFile::begin).transpose()?;
 
@@ -137,13 +137,13 @@ struct Row {
     smt: bool,
     exit_code: u8,
     seconds: f64,
-    /// Whether cores that are slowed stand still for no longer than their periods.
+    /// True if slowed cores stand still for no longer than their periods.
     beat: bool,
-    /// Longest time that a CPU of this host did not run meanwhile; not known without the beat.
+    /// Longest time that a CPU of this host did not run meanwhile; null without the beat.
     longest_pause_s: Option<f64>,
     stdout: String,
     stderr: String,
-    /// Whatever the command left, if that is JSON.
+    /// The command's result, if it is JSON.
     result: Option<serde_json::Value>,
 }
 
@@ -174,7 +174,7 @@ impl Row {
     }
 }
 
-/// Output that is kept until all of it is there.
+/// Output that is collected until it is complete.
 #[derive(Clone, Default)]
 struct Captured {
     bytes: Arc<Mutex<Vec<u8>>>,
@@ -236,8 +236,8 @@ fn list(store: &Store, is_json: bool) -> Result {
     )
 }
 
-/// The last lines of a kernel's log, and before them whatever belongs to its last fault: the line
-/// that names it is the first of many.
+/// The last lines of a kernel's log, and all of its last fault before them: the line that names a
+/// fault is the first of many.
 fn last_words(log: &str) -> Vec<&str> {
     let lines: Vec<&str> = log.lines().collect();
     let last = |count: usize| lines.len().saturating_sub(count);
@@ -253,14 +253,14 @@ fn last_words(log: &str) -> Vec<&str> {
     lines[named.map_or(last(SHOWN), |named| named.min(last(SHOWN)))..].to_vec()
 }
 
-/// A lab that ended before its command did.
+/// Reports a lab that ended before its command did.
 fn failed(error: VmError, log: Option<OutputFile>) -> Result<ExitCode> {
     if let Some(text) = error.log() {
         match log {
             Some(log) => keep(log, text)?,
             None => {
                 for line in last_words(text) {
-                    // Nothing can be done where stderr is gone.
+                    // If stderr is gone, nothing can be done.
                     let _ = writeln!(io::stderr(), "{line}");
                 }
             }

@@ -51,10 +51,7 @@ fn describe(info: &WorkloadInfo) -> serde_json::Value {
     })
 }
 
-/// The machine that a workload is described for unless said.
-pub const MADE_FOR: &str = "odroid-xu3-paper";
-
-/// A name as it is spelt in the list, where it is one in another case; anything else as it is.
+/// A built-in name as the list spells it, whatever its case; any other text unchanged.
 pub fn canonical(name: &str) -> String {
     match programs::find(name) {
         Some(info) if !Path::new(name).exists() => {
@@ -107,7 +104,7 @@ pub fn export(name: &str, machine: &str, scale: &ScaleArgs) -> Result {
     print(&native::write(&apps).map_err(|error| Failure::Failed(error.into()))?)
 }
 
-/// What threads meet at, by name, where there is any.
+/// The objects that threads meet at, by name and number, if there are any.
 fn objects(app: &Application) -> Vec<(&'static str, u64)> {
     let tasks = app.graphs.iter().map(|graph| graph.tasks.len() as u64).sum();
     let all = [
@@ -125,8 +122,8 @@ fn objects(app: &Application) -> Vec<(&'static str, u64)> {
     all.into_iter().filter(|(_, count)| *count > 0).collect()
 }
 
-/// How a phase fares on a machine: name, instructions per cycle on its slowest kind, speedup factor
-/// by kind over the slowest, and bytes that it moves per instruction.
+/// A phase on a machine: name, instructions per cycle on its slowest kind, speedup factor of each
+/// kind over the slowest, and bytes that it moves per instruction.
 fn phase(phase: &Phase, machine: &Machine) -> (String, f64, Vec<(String, f64)>, f64) {
     let on = |kind: KindId| phase.speed(machine, machine.kinds[kind.index()].top().capacity);
     let slowest = on(machine.slowest());
@@ -176,7 +173,7 @@ fn application(app: &Application, machine: &Machine) -> serde_json::Value {
     })
 }
 
-/// How many threads, and of what groups.
+/// How many threads there are, and of which groups.
 fn counted(threads: &[ThreadSpec]) -> String {
     let mut groups: Vec<(&str, u32, usize)> = Vec::new();
     for thread in threads {

@@ -26,7 +26,7 @@ pub enum MachineError {
     /// Not TOML.
     #[error("{place}: {message}")]
     Syntax {
-        /// Where.
+        /// Place of the error.
         place: Box<Place>,
         /// What the TOML parser expected.
         message: String,
@@ -34,13 +34,13 @@ pub enum MachineError {
     /// A value that cannot be.
     #[error("{place}: {subject}{key}: {found} found, expected {expected}")]
     Value {
-        /// Where the value is.
+        /// Place of the value.
         place: Box<Place>,
         /// The table that it is in: `kind 'big': `; empty: the file itself.
         subject: String,
         /// Its key.
         key: String,
-        /// What is there.
+        /// The value found.
         found: String,
         /// What could be there.
         expected: String,
@@ -48,7 +48,7 @@ pub enum MachineError {
     /// A key that the format does not have.
     #[error("{place}: {subject}{key}: unknown key found, expected {expected}")]
     UnknownKey {
-        /// Where the key is.
+        /// Place of the key.
         place: Box<Place>,
         /// The table that it is in; empty: the file itself.
         subject: String,
@@ -60,13 +60,13 @@ pub enum MachineError {
     /// A key that must be there and is not.
     #[error("{place}: {subject}{key}: nothing found, expected {expected}")]
     Missing {
-        /// Where the table starts.
+        /// Place where the table starts.
         place: Box<Place>,
         /// The table; empty: the file itself.
         subject: String,
         /// The key.
         key: &'static str,
-        /// What it should hold.
+        /// The value that it should hold.
         expected: String,
     },
     /// Longer than a machine file can be.
@@ -97,7 +97,7 @@ pub enum MachineError {
 }
 
 impl MachineError {
-    /// Where in the file; `None`: the error is not about a place in a file.
+    /// Place in the file; `None`: the error is not about a place in a file.
     pub fn place(&self) -> Option<&Place> {
         match self {
             Self::Syntax { place, .. }

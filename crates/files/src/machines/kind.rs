@@ -5,10 +5,11 @@ use std::ops::Range;
 use toml::de::DeTable;
 
 use super::error::MachineError;
+use super::rule::Located;
 use super::rule::{
     CAPACITY, COEFFICIENT, DMIPS, MEGAHERTZ, VOLTS, WATTS, kilohertz, microwatts, rounded,
 };
-use super::section::{Document, Located, Section};
+use super::section::{Document, Section};
 use evenkeel_machine::MicroWatts;
 use evenkeel_machine::{FULL_CAPACITY, Kind, MAX_KINDS, OperatingPoint};
 
@@ -305,8 +306,8 @@ fn read_measure(
     }
 }
 
-/// A kind with part of a power model would leave the machine's energy silently unknown: it is an
-/// error.
+/// A kind must have a whole power model or none: with part of one the machine's energy would be
+/// unknown, and nothing would say so.
 fn power_is_all_or_nothing(
     section: &Section<'_>,
     idle: Option<MicroWatts>,

@@ -1,5 +1,5 @@
-//! Machine files: TOML, read with the place of every error, written so that reading gives the same
-//! machine again; and those that are built in. docs/simulate/machines.md describes them.
+//! Machine files, and the machines that are built in. A file is TOML; errors name their place, and
+//! what is written reads as the same machine again. docs/simulate/machines.md describes them.
 
 mod error;
 mod kind;
@@ -14,5 +14,5 @@ pub use preset::{Preset, load, preset, presets};
 pub use read::parse;
 pub use write::to_toml;
 
-/// The most bytes that a machine file may have: a hundred times the longest preset and more.
+/// The most bytes that a machine file may have: more than a hundred times the longest preset.
 pub const MAX_FILE_BYTES: u64 = 1 << 20;

@@ -68,7 +68,7 @@ pub const fn presets() -> &'static [Preset] {
 /// # Errors
 /// [`MachineError::Unknown`] where there is none of that name.
 pub fn preset(name: &str) -> Result<Machine, MachineError> {
-    // No two of them differ by case only: a test looks.
+    // No two presets differ by case only: a test checks this.
     match PRESETS.iter().find(|preset| preset.name.eq_ignore_ascii_case(name)) {
         Some(preset) => parse(preset.text, &format!("machines/{}.toml", preset.name)),
         None => Err(MachineError::Unknown { name: name.to_owned(), near: near(name) }),
@@ -97,7 +97,7 @@ fn read(path: &Path) -> Result<String, MachineError> {
     let failed = |source| MachineError::Read { path: path.to_owned(), source };
     let file = std::fs::File::open(path).map_err(failed)?;
     let mut bytes = Vec::new();
-    // One byte more than allowed tells a file that is too long from one that is just not.
+    // One byte more than the limit tells a file that is too long from one of exactly the limit.
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(MachineError::TooLarge {

@@ -219,8 +219,8 @@ fn add_cores(cores: &mut Vec<Core>, kind: KindId, cluster: ClusterId, physical: 
     }
 }
 
-/// Gives the cores of a cluster the numbers by which the operating system knows them, where the
-/// file says so. `taken`: which numbers are some core's, by number.
+/// Sets the numbers by which the operating system knows the cores of a cluster, where the file
+/// gives them. `taken[n]` is true if some core has the number `n`.
 fn set_cpus(
     section: &Section<'_>,
     cores: &mut [Core],

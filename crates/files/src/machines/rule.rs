@@ -1,8 +1,9 @@
-//! What the numbers of a machine file must be, and how they become integers. The limits are far
-//! beyond any machine, and near enough that no product of two of them overflows and that every
-//! integer survives being written as a decimal.
+//! Rules for the numbers of a machine file, and how they become integers. The limits lie far beyond
+//! any machine, and are low enough that no product of two of them overflows and that every integer
+//! survives being written as a decimal.
 
-use super::section::Located;
+use std::ops::Range;
+
 use evenkeel_machine::FULL_CAPACITY;
 use evenkeel_machine::MAX_CORES;
 use evenkeel_machine::MicroWatts;
@@ -14,11 +15,11 @@ pub(super) struct Rule {
     pub what: &'static str,
     /// The least that may be.
     pub least: f64,
-    /// Whether the least itself is too little.
+    /// True if the least itself is too little.
     pub above: bool,
     /// The most that may be.
     pub most: f64,
-    /// Whether fractions may be.
+    /// True if fractions are allowed.
     pub whole: bool,
 }
 
@@ -38,13 +39,13 @@ impl Rule {
         Self { what, least, above: false, most, whole: true }
     }
 
-    /// Whether it may be. NaN may not.
+    /// True if the rule allows `number`; false for NaN.
     pub fn admits(&self, number: f64) -> bool {
         let enough = if self.above { number > self.least } else { number >= self.least };
         enough && number <= self.most && (!self.whole || number.fract() == 0.0)
     }
 
-    /// What was expected, for someone who wrote `number`.
+    /// What the rule expects, for the error about `number`.
     pub fn expected(&self, number: Option<f64>) -> String {
         let Self { what, least, most, .. } = self;
         match number {
@@ -69,8 +70,14 @@ pub(super) const CORES: Rule = Rule::whole("a whole number of cores", 1.0, MAX_C
 pub(super) const SMT_CORES: Rule = Rule::whole("a whole number of cores", 0.0, MAX_CORES as f64);
 pub(super) const SPEED: Rule = Rule::positive("a relative speed", 1.0);
 pub(super) const SMT: Rule = Rule::whole("1 or 2 threads per core", 1.0, 2.0);
-/// Of the whole machine, where the file is a part of one.
+/// The rule for capacities where the file describes a part of a machine.
 pub(super) const PART_CAPACITY: Rule = Rule::positive("a capacity", FULL_CAPACITY as f64);
+
+/// A value and where it stands.
+pub(super) struct Located<T> {
+    pub value: T,
+    pub span: Range<usize>,
+}
 
 /// To the nearest integer. Rules keep what comes here from 0 to 2^53.
 pub(super) fn rounded(value: f64) -> u64 {

@@ -1,5 +1,5 @@
-//! One table of a machine file: its keys are checked against those that the format has, its values
-//! against rules, and whatever is wrong is told with its place.
+//! One table of a machine file. Its keys are checked against those that the format has and its
+//! values against rules; an error names the place.
 
 use std::ops::Range;
 
@@ -7,19 +7,13 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::error::{MachineError, Place};
-use super::rule::Rule;
+use super::rule::{Located, Rule};
 
 /// Text of a value that an error repeats, at most, in characters.
 const SHOWN: usize = 40;
 
 /// Keys no further apart than this (Jaro-Winkler, 1 = equal) count as a slip of the pen.
 const NEAR: f64 = 0.8;
-
-/// A value and where it stands.
-pub(super) struct Located<T> {
-    pub value: T,
-    pub span: Range<usize>,
-}
 
 /// The file that is read.
 pub(super) struct Document<'a> {
@@ -28,7 +22,7 @@ pub(super) struct Document<'a> {
 }
 
 impl Document<'_> {
-    /// The place of a byte. One pass over the text: made only when there is an error to tell.
+    /// The place of a byte. It takes one pass over the text, so it is made only for an error.
     pub fn place(&self, offset: usize) -> Box<Place> {
         let mut before = self.text.get(..offset).unwrap_or(self.text);
         let line = before.matches('\n').count() + 1;
@@ -79,7 +73,7 @@ pub(super) struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    /// Of a table that starts at byte `start`; `subject` names it in errors: `kind 'big': `.
+    /// A table that starts at byte `start`; `subject` names it in errors: `kind 'big': `.
     pub fn new(
         document: &'a Document<'a>,
         table: &'a DeTable<'a>,
@@ -180,7 +174,7 @@ impl<'a> Section<'a> {
         Ok(name)
     }
 
-    /// Text for people; none is as good as an empty one.
+    /// A description; empty if the key is not there.
     pub fn prose(&self, key: &str) -> Result<String, MachineError> {
         Ok(self
             .string(key, "text in quotes")?
@@ -237,7 +231,7 @@ impl<'a> Section<'a> {
 
 /// The keys that `key` was likely meant to be, or all.
 fn alternatives(key: &str, keys: &[&'static str]) -> String {
-    // A key may be as long as the file: no distance is worth that much work.
+    // A key may be as long as the file: beyond this length no distance is computed.
     if key.len() <= 4 * SHOWN {
         let similarity = |candidate: &&&str| strsim::jaro_winkler(key, candidate);
         let nearest = keys.iter().max_by(|a, b| similarity(a).total_cmp(&similarity(b)));

@@ -30,7 +30,7 @@ fn write(machine: &Machine, out: &mut String) -> std::fmt::Result {
         write_cluster(machine, out, cluster)?;
     }
     write_costs(out, &machine.costs)?;
-    // Without the table, reading would take the machine for a whole one.
+    // Without this table a reader would take the machine for a whole one.
     let is_whole =
         machine.kinds.first().is_some_and(|kind| kind.top().capacity == f64::from(FULL_CAPACITY));
     if !is_whole || Reference::of(&machine.kinds) != Some(machine.reference) {

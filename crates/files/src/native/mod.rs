@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The types in document.rs are the format, and are kept apart from the model so that either can
-//! change without the other. What is absent has the model's default; what is unknown is refused.
+//! change without the other. An absent key has the model's default; an unknown one is refused.
 //! docs/simulate/workloads.md shows a file.
 
 mod document;
@@ -48,10 +48,10 @@ pub enum NativeError {
     Version {
         /// File.
         file: String,
-        /// What it says.
+        /// The version found.
         found: String,
     },
-    /// A task graph that is none.
+    /// A task graph with an edge that cannot be.
     #[error("{file}: applications[{application}].graphs[{graph}]: {source}")]
     Graph {
         /// File.
@@ -60,10 +60,10 @@ pub enum NativeError {
         application: usize,
         /// Graph, from 0.
         graph: usize,
-        /// What is wrong.
+        /// The fault of its edges.
         source: BadEdge,
     },
-    /// It says what cannot be carried out.
+    /// An application that fails validation.
     #[error("{file}: applications[{application}]: {what}")]
     Invalid {
         /// File.
@@ -81,8 +81,8 @@ pub enum NativeError {
     },
 }
 
-/// Whether a file is meant as Evenkeel's own, told from its content: an object that says so under
-/// `format`. Faults elsewhere in it do not matter, so that they can be told by [`parse`].
+/// True if a file is meant as Evenkeel's own: its content is an object with such a `format`. Faults
+/// elsewhere in it do not matter, so that [`parse`] can report them.
 pub fn looks_like_native(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     text.trim_start().starts_with('{')
@@ -109,7 +109,7 @@ pub fn parse(bytes: &[u8], file: &str) -> Result<Vec<Application>, NativeError> 
             .to_owned();
         NativeError::Syntax { file: file.to_owned(), line, column, what }
     };
-    // The version first: another one's file may hold what this one does not know.
+    // The version is checked first: a file of another version may hold keys unknown to this one.
     if let Ok(Head { format }) = read(bytes)
         && format != FORMAT
     {
@@ -162,8 +162,8 @@ pub fn write(applications: &[Application]) -> Result<String, serde_json::Error> 
     Ok(text)
 }
 
-/// Reads what [`check_depth`] has let through: the library's own bound on depth is less than loops
-/// may nest.
+/// Reads what [`check_depth`] has let through, without the JSON library's own limit on depth: loops
+/// may nest deeper than that.
 fn read<'a, T: serde::Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     reader.disable_recursion_limit();
@@ -172,7 +172,7 @@ fn read<'a, T: serde::Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, serde_json:
     Ok(value)
 }
 
-/// Refuses what nests so deep that reading it might overflow the stack.
+/// Refuses text that nests so deep that reading it might overflow the stack.
 fn check_depth(bytes: &[u8], file: &str) -> Result<(), NativeError> {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     let (mut line, mut line_start) = (1, 0);

@@ -39,8 +39,8 @@ impl Field {
         high.get_mut(8_usize.checked_sub(self.size)?..)?.copy_from_slice(bytes);
         let unused = 64 - 8 * u32::try_from(self.size).ok()?;
         let value = if little_endian { i64::from_le_bytes(low) } else { i64::from_be_bytes(high) };
-        // Thread numbers and states are read as signed; flags are one byte of which no sign is
-        // asked.
+        // Thread numbers and states are read as signed. The sign of the flags, one byte, does not
+        // matter.
         Some(value.checked_shl(unused)? >> unused)
     }
 }

@@ -18,7 +18,7 @@ use crate::recorded::{self, Cpu, Event, Follower, Places, Recorded, Seen, Select
 /// How a file of perf begins, on machines of either byte order.
 const MAGIC: [&[u8; 8]; 2] = [b"PERFILE2", b"2ELIFREP"];
 
-/// The records that say anything to us.
+/// The types of records that this reader uses.
 const UNDERSTOOD: [RecordType; 5] =
     [RecordType::SAMPLE, RecordType::FORK, RecordType::EXIT, RecordType::COMM, RecordType::LOST];
 
@@ -30,7 +30,7 @@ pub enum PerfDataError {
     Broken {
         /// File.
         file: String,
-        /// What is wrong.
+        /// The fault.
         what: String,
     },
     /// The program that was asked for is not in it.
@@ -46,7 +46,7 @@ pub enum PerfDataError {
     Lacks {
         /// File.
         file: String,
-        /// What is missing.
+        /// The missing tracepoint.
         tracepoint: &'static str,
     },
 }
@@ -60,7 +60,7 @@ pub struct PerfSched {
     pub lost: u64,
 }
 
-/// Whether a file is perf's, told from its content.
+/// True if a file is one of perf, told from its content.
 #[must_use]
 pub fn looks_like_perf_data(bytes: &[u8]) -> bool {
     MAGIC.iter().any(|magic| bytes.starts_with(*magic))
@@ -85,8 +85,7 @@ pub fn read(bytes: &[u8], file: &str) -> Result<PerfSched, PerfDataError> {
         perf_file.event_attributes().iter().map(|it| it.attributes().type_).collect();
     let little_endian = perf_file.endian() == Endianness::LittleEndian;
     let mut found = PerfSched::default();
-    // A file that ends within a record, as one does whose writer was killed, is read as far as it
-    // goes.
+    // A file that ends within a record, as after its writer was killed, is read up to there.
     while let Ok(Some(record)) = record_iter.next_record(&mut perf_file) {
         let PerfFileRecord::EventRecord { attr_index, record } = record else { continue };
         let id = match kinds.get(attr_index) {
@@ -99,8 +98,7 @@ pub fn read(bytes: &[u8], file: &str) -> Result<PerfSched, PerfDataError> {
     Ok(found)
 }
 
-/// The workload of one program of a file, on a machine of which `places` says how fast its cores
-/// are.
+/// Infers the workload of one program of a file. `places` says how fast the machine's cores are.
 ///
 /// # Errors
 /// Nothing of that program was seen.
@@ -125,13 +123,14 @@ pub fn program(
     Ok(recorded::infer(facts, places, name))
 }
 
-/// Adds what a record says, where that is anything to us.
+/// Adds the event of a record, if the record has one.
 fn take(
     record: &RawEventRecord<'_>,
     decode: impl Fn(&[u8], Cpu) -> Option<Event>,
     found: &mut PerfSched,
 ) {
-    // The library asserts what it expects of other records, and a broken file need not keep to it.
+    // The library asserts what it expects of other records, and a broken file need not keep to
+    // that.
     if !UNDERSTOOD.contains(&record.record_type) {
         return;
     }
@@ -144,7 +143,7 @@ fn take(
         }
         EventRecord::Fork(fork) => {
             at = fork.timestamp;
-            // Those that were there before perf are told at time 0, by perf itself.
+            // Threads that were there before perf are reported by perf itself, at time 0.
             let parent = (at > 0).then_some(Tid(fork.ptid));
             Some(Event::Fork { tid: Tid(fork.tid), process: Tid(fork.pid), parent })
         }

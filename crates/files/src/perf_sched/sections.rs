@@ -1,11 +1,11 @@
-//! Whether the parts of a file of perf lie within it: they are read whole, and memory for what a
-//! broken file claims might not be there.
+//! Checks that the parts of a file of perf lie within it. They are read whole, so a broken file
+//! could claim more memory than there is.
 //!
 //! Layout: tools/perf/Documentation/perf.data-file-format.txt of the kernel: a header with three
 //! sections (attributes, data, event types) and 256 bits of features, and behind the data a section
 //! for each feature that is there.
 
-/// Where the sections are in the header, and the bits.
+/// Offsets of the sections in the header, and of the feature bits.
 const SECTIONS: [usize; 3] = [24, 40, 56];
 const DATA: usize = 40;
 const FEATURES: usize = 72;
@@ -105,7 +105,7 @@ fn feature_byte(bit: usize, little_endian: bool) -> usize {
     if little_endian { byte } else { byte / 8 * 8 + 7 - byte % 8 }
 }
 
-/// Whether the events that are described, with their names and numbers, lie within the description.
+/// True if the described events, with their names and numbers, lie within the description.
 fn events_fit(section: &[u8], order: impl Fn([u8; 4]) -> u32) -> Option<()> {
     let mut rest = section;
     let number = |rest: &mut &[u8]| {
@@ -125,7 +125,7 @@ fn events_fit(section: &[u8], order: impl Fn([u8; 4]) -> u32) -> Option<()> {
     Some(())
 }
 
-/// Whether a record says that a trace follows, of a length that need not be there.
+/// True if a record announces a trace, whose claimed length may not be there.
 fn holds_trace(mut data: &[u8], little_endian: bool) -> bool {
     while let Some((header, _)) = data.split_first_chunk::<8>() {
         let [a, b, c, d, _, _, low, high] = *header;

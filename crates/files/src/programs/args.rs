@@ -60,9 +60,9 @@ impl Args {
         self.shape.as_deref()
     }
 
-    /// Without knobs whose value is their default in words (`at_once=all`): as if they had not been
-    /// given. A number stays, since one that is asked for goes before the number of workers of the
-    /// whole command.
+    /// Without knobs whose value is their default as a word (`at_once=all`), as if they had not
+    /// been given. A number stays: one given here overrides the number of workers of the whole
+    /// command.
     pub(super) fn without_defaults_in_words(mut self, infos: &[KnobInfo]) -> Self {
         let is_default = |key: &str, value: &str| {
             infos.iter().any(|info| {
@@ -161,7 +161,7 @@ impl Args {
     ) -> Result<f64, WorkloadError> {
         let Some(value) = self.get(key) else { return Ok(default.clamp(least, most)) };
         let number = value.parse::<f64>().ok().filter(|number| (least..=most).contains(number));
-        // Rounded down, so that what is said to do does.
+        // Rounded down, so that the stated limit itself is allowed.
         let most = (1e3 * most).floor() / 1e3;
         number.ok_or_else(|| self.bad(key, value, format!("a number from {least} to {most}")))
     }
@@ -189,9 +189,10 @@ impl Args {
     }
 }
 
-/// A whole number as people write great ones: `1000000000`, `1_000_000_000`, `1e9`.
+/// A whole number in any of the forms in which large ones are written: `1000000000`,
+/// `1_000_000_000`, `1e9`.
 fn whole_number(text: &str) -> Option<u64> {
-    // Up to here a float is exact.
+    // Floats represent every whole number up to here exactly.
     const EXACT: f64 = (1_u64 << 53) as f64;
     let digits = text.replace('_', "");
     let in_powers_of_ten =

@@ -1,5 +1,4 @@
-//! Putting an application together: objects are numbered as they are made, and equal programs are
-//! kept once.
+//! Builds an application: numbers objects as they are made, and keeps equal programs once.
 
 use std::sync::Arc;
 
@@ -33,9 +32,9 @@ pub struct Context<'a> {
     pub threads: Option<u32>,
     /// Scales the amount of work (frames, runs, iterations; never the grain). Above 0.
     pub size: f64,
-    /// Seeds what is irregular in a program (the lengths of short phases).
+    /// Seeds what is irregular in a program, such as the lengths of short phases.
     pub seed: u64,
-    /// Whether programs of rt-app files tell of the iterations of their phases.
+    /// True if programs of rt-app files report the iterations of their phases.
     pub iterations: bool,
 }
 
@@ -87,7 +86,7 @@ impl Builder {
         self.add_channel(Channel::of(capacity))
     }
 
-    /// Of the kernel's: see [`Channel::pipe`].
+    /// A pipe of the kernel: see [`Channel::pipe`].
     pub(super) fn pipe(&mut self, capacity: u32) -> ChannelId {
         self.add_channel(Channel::pipe(capacity))
     }
@@ -134,7 +133,7 @@ impl Builder {
         self.app
     }
 
-    /// For what has no method of its own: timers, repetition, duration.
+    /// The application itself, for what has no method here: timers, repetition, duration.
     pub(super) fn app(&mut self) -> &mut Application {
         &mut self.app
     }
@@ -147,7 +146,7 @@ pub(super) fn compute(steps: &mut Vec<Step>, work: u64, phase: PhaseId) {
     }
 }
 
-/// Repeats a body; the body itself where that is once.
+/// Repeats a body; gives the body itself if it runs once.
 pub(super) fn repeat(times: u64, body: Vec<Step>) -> Vec<Step> {
     if times == 1 { body } else { vec![Step::Loop { times: Some(times), body }] }
 }

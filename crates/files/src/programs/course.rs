@@ -1,7 +1,7 @@
 //! The course of a data-parallel program, and what becomes of it in each shape.
 //!
-//! A course says what is to be done in which order: items that threads share, work that only one of
-//! them does, repetitions. A shape says how threads share the items:
+//! A course is a list of parts in order: items that threads share, work that one thread does alone,
+//! repetitions. A shape says how threads share the items:
 //!
 //! - `pinned`: one equal block each (or tickets, where the threaded program has them), then a
 //!   barrier;
@@ -10,7 +10,7 @@
 //! - `tasks`: blocks become tasks that wait only for the blocks whose results they read; no
 //!   barrier.
 //!
-//! The first thread also does what only one does: there is no idle main thread beside the workers.
+//! The first thread also does the serial work: there is no idle main thread beside the workers.
 
 use evenkeel_machine::Work;
 
@@ -49,8 +49,7 @@ pub(super) enum Schedule {
 }
 
 impl Schedule {
-    /// As loop policies are called, with so many iterations at a time where it hands out several
-    /// times.
+    /// The name of the loop policy, with a chunk for policies that hand out iterations repeatedly.
     fn with_chunk(self, chunk: u64) -> String {
         match self {
             Self::Static => "static".into(),
@@ -96,14 +95,14 @@ pub(super) enum Needs {
 #[derive(Clone, Debug)]
 pub(super) struct Shared {
     pub(super) items: u64,
-    /// Of one item, instructions.
+    /// Work of one item, instructions.
     pub(super) work: u64,
     pub(super) phase: PhaseId,
     /// Number of blocks in the `tasks` shape.
     pub(super) tasks: u64,
     pub(super) needs: Needs,
-    /// Items that `loop-dynamic` hands out at once, the least of `loop-guided`, and what
-    /// `loop-aid-…` samples by.
+    /// Iterations that `loop-dynamic` hands out at once, the fewest that `loop-guided` does, and
+    /// the sampling chunk of `loop-aid-…`.
     pub(super) chunk: u64,
     /// The threaded program deals out tickets of this many items instead of blocks.
     pub(super) ticket: Option<u64>,
@@ -127,9 +126,9 @@ pub(super) enum Part {
     Serial { work: u64, phase: PhaseId },
     /// All share items and meet at a barrier.
     Shared(Shared),
-    /// A barrier that the threaded program has for no dependence of its own.
+    /// A barrier of the threaded program that no dependence calls for.
     Barrier,
-    /// Parts again and again. `synchronised`: each round needs all of the one before, so that tasks
+    /// Parts that are repeated. `synchronised`: each round needs all of the round before, so tasks
     /// of two rounds never overlap.
     Repeat { times: u64, synchronised: bool, parts: Vec<Part> },
 }

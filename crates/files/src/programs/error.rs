@@ -70,7 +70,7 @@ pub enum WorkloadError {
         /// The greatest that is taken.
         most: f64,
     },
-    /// More than memory should hold.
+    /// More than is built, to bound the memory.
     #[error(
         "{workload}: {count} {what} at this size; at most {most} are built: take a smaller --size"
     )]
@@ -79,17 +79,17 @@ pub enum WorkloadError {
         workload: String,
         /// How many.
         count: u64,
-        /// Of what.
+        /// The things counted.
         what: &'static str,
         /// The bound.
         most: u64,
     },
-    /// A task graph that is none.
+    /// A task graph with an edge that cannot be.
     #[error("{workload}: {source}")]
     Graph {
         /// Workload.
         workload: String,
-        /// What is wrong.
+        /// The fault of its edges.
         source: BadEdge,
     },
     /// A file that cannot be read.

@@ -5,7 +5,6 @@ use std::sync::LazyLock;
 
 use super::build::Context;
 use super::error::WorkloadError;
-use super::shipped;
 use crate::recorded::{Places, Selection};
 use crate::task_graphs::{self, Format};
 use crate::{native, perf_sched, rtapp};
@@ -13,9 +12,10 @@ use evenkeel_model::Application;
 
 /// A format.
 struct Reader {
-    /// What a file of it looks like, for whoever has another. None: nobody writes one by hand.
+    /// What a file of this format looks like, for error messages. `None`: no user writes such a
+    /// file by hand.
     expected: Option<&'static str>,
-    /// True if a file is meant in it. Faults further on are for `read` to find.
+    /// True if the bytes are meant in this format. Faults further on are for `read` to find.
     sniff: fn(&[u8]) -> bool,
     read: Read,
 }
@@ -23,12 +23,12 @@ struct Reader {
 /// Makes applications of a file; its name is for messages.
 type Read = fn(&[u8], &str, &Context) -> Result<Vec<Application>, WorkloadError>;
 
-/// The first that takes a file has it.
+/// The first reader that recognises a file reads it.
 const READERS: &[Reader] = &[
     Reader {
         expected: Some("rt-app JSON (an object with 'tasks')"),
         sniff: |bytes| rtapp::looks_like_rtapp(bytes),
-        read: shipped::rt_app,
+        read: rt_app,
     },
     Reader {
         expected: Some("Evenkeel's own (an object with 'format': 'evenkeel.workload/1')"),
@@ -74,6 +74,16 @@ pub(super) fn read(
     }
 }
 
+/// An rt-app file states its own amount of work, so a size is ignored with a note.
+fn rt_app(bytes: &[u8], file_name: &str, ctx: &Context) -> Result<Vec<Application>, WorkloadError> {
+    let mut app = rtapp::read(bytes, file_name, ctx.iterations)?;
+    if ctx.size != 1.0 {
+        app.notes
+            .push(format!("{}: a size does not change what an rt-app file asks for", app.name));
+    }
+    Ok(vec![app])
+}
+
 fn perf_data(bytes: &[u8], file: &str, ctx: &Context) -> Result<Vec<Application>, WorkloadError> {
     let seen = perf_sched::read(bytes, file)?;
     let recorded = perf_sched::program(seen, Selection::Command, &Places::of(ctx.machine), file)?;
@@ -89,7 +99,7 @@ fn task_graph(
     sized(vec![task_graphs::parse(bytes, format, file, ctx.workers())?], ctx)
 }
 
-/// A file says itself how much it does: a size changes nothing, and that is noted.
+/// Notes that a size is ignored: the file states its own amount of work.
 fn sized(mut apps: Vec<Application>, ctx: &Context) -> Result<Vec<Application>, WorkloadError> {
     if ctx.size != 1.0 {
         for app in &mut apps {

@@ -1,4 +1,4 @@
-//! Every built-in workload by name, and how a name or a path becomes applications.
+//! The registry of built-in workloads; turns a name or a path into applications.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 
 use super::args::Args;
 use super::build::Context;
+use super::entry::{Build, WorkloadInfo};
 use super::error::WorkloadError;
 use super::{fairness, generated, parsec, readers, shipped, system};
 use evenkeel_model::Application;
@@ -26,42 +27,7 @@ const LIKENESS: f64 = 0.8;
 /// How many alike names are offered.
 const OFFERED: usize = 3;
 
-/// What people see of a built-in workload.
-#[derive(Clone, Debug, PartialEq)]
-pub struct WorkloadInfo {
-    /// Name, as in `-w name`.
-    pub name: &'static str,
-    /// One line for people.
-    pub summary: String,
-    /// Program, paper or system that it comes from.
-    pub source: &'static str,
-    /// Shapes, the default first; empty where there is only one.
-    pub shapes: &'static [&'static str],
-    /// Knobs.
-    pub knobs: &'static [KnobInfo],
-}
-
-/// A knob of a built-in workload, as in `-w name:knob=value`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KnobInfo {
-    /// Name.
-    pub name: &'static str,
-    /// What it is unless said.
-    pub default: &'static str,
-    /// What it does, with its unit or its words.
-    pub meaning: &'static str,
-}
-
-/// A built-in workload: what people see, and what makes it.
-pub(super) struct Entry {
-    pub(super) info: WorkloadInfo,
-    pub(super) build: Build,
-}
-
-/// Makes the applications of a built-in workload.
-pub(super) type Build = fn(&Args, &Context) -> Result<Vec<Application>, WorkloadError>;
-
-/// Entries, and what people see of them, side by side.
+/// Entries and their descriptions, at the same indices.
 struct Registry {
     builds: Vec<Build>,
     infos: Vec<WorkloadInfo>,
@@ -90,7 +56,7 @@ pub fn find(spec: &str) -> Option<&'static WorkloadInfo> {
     exact(head(spec)).or_else(|| folded(head(spec))).map(|index| &REGISTRY.infos[index])
 }
 
-/// Of a specification, what stands before shape and knobs.
+/// The part of a specification before its shape and knobs.
 fn head(spec: &str) -> &str {
     spec.split(':').next().unwrap_or(spec)
 }
@@ -99,7 +65,8 @@ fn exact(name: &str) -> Option<usize> {
     REGISTRY.infos.iter().position(|info| info.name == name)
 }
 
-/// No two of them differ by case only: a test looks.
+/// The index of the workload with this name in any case. No two names differ by case only: a test
+/// checks this.
 fn folded(name: &str) -> Option<usize> {
     REGISTRY.infos.iter().position(|info| info.name.eq_ignore_ascii_case(name))
 }
@@ -118,7 +85,8 @@ pub fn load(spec: &str, ctx: &Context) -> Result<Vec<Application>, WorkloadError
     let path = Path::new(spec);
     match std::fs::metadata(path) {
         Ok(_) => return load_file(path, ctx),
-        // It may be there: whoever looks for it is to know why it is not found.
+        // A path may exist and not be accessible: then the error says that, and not that the name
+        // is unknown.
         Err(source) if source.kind() == std::io::ErrorKind::PermissionDenied => {
             return Err(WorkloadError::Io { path: path.to_owned(), source });
         }
@@ -153,7 +121,7 @@ fn check_size(ctx: &Context) -> Result<(), WorkloadError> {
 
 fn built_in(index: usize, spec: &str, ctx: &Context) -> Result<Vec<Application>, WorkloadError> {
     let (info, build) = (&REGISTRY.infos[index], REGISTRY.builds[index]);
-    // As it is spelt in the list, whatever its case was.
+    // The name as the list spells it, whatever its case was.
     let spec = format!("{}{}", info.name, &spec[head(spec).len()..]);
     let args = Args::parse(&spec)?.without_defaults_in_words(info.knobs);
     let knobs: Vec<_> = info.knobs.iter().map(|knob| knob.name).collect();
@@ -164,7 +132,7 @@ fn built_in(index: usize, spec: &str, ctx: &Context) -> Result<Vec<Application>,
 fn load_file(path: &Path, ctx: &Context) -> Result<Vec<Application>, WorkloadError> {
     let io = |source| WorkloadError::Io { path: path.to_owned(), source };
     let mut bytes = Vec::new();
-    // One byte more than allowed tells a file that is too long from one that is just not.
+    // One byte more than the limit tells a file that is too long from one of exactly the limit.
     File::open(path).map_err(io)?.take(MOST_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(io)?;
     if bytes.len() as u64 > MOST_FILE_BYTES {
         return Err(WorkloadError::FileTooLong { path: path.to_owned(), most: MOST_FILE_BYTES });

@@ -4,9 +4,8 @@ use std::path::Path;
 
 use super::args::Args;
 use super::build::Context;
+use super::entry::{Entry, WorkloadInfo};
 use super::error::WorkloadError;
-use super::registry::{Entry, WorkloadInfo};
-use crate::rtapp;
 use evenkeel_model::Application;
 
 /// A file that is built in.
@@ -14,7 +13,7 @@ struct Shipped {
     name: &'static str,
     /// With its ending.
     file: &'static str,
-    /// What its format is called.
+    /// Name of its format.
     format: &'static str,
     summary: &'static str,
     text: &'static str,
@@ -68,18 +67,4 @@ fn build(args: &Args, ctx: &Context) -> Result<Vec<Application>, WorkloadError> 
         return Ok(Vec::new());
     };
     super::readers::read(file.text.as_bytes(), Path::new(file.file), ctx)
-}
-
-/// An rt-app file says itself how much it does: a size changes nothing, and that is noted.
-pub(super) fn rt_app(
-    bytes: &[u8],
-    file_name: &str,
-    ctx: &Context,
-) -> Result<Vec<Application>, WorkloadError> {
-    let mut app = rtapp::read(bytes, file_name, ctx.iterations)?;
-    if ctx.size != 1.0 {
-        app.notes
-            .push(format!("{}: a size does not change what an rt-app file asks for", app.name));
-    }
-    Ok(vec![app])
 }

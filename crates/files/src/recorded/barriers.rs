@@ -1,27 +1,29 @@
-//! Where threads met at barriers.
+//! Finds where threads met at barriers.
 //!
-//! What is seen of a barrier is that its last arriver wakes all others at one instant. Taken for
-//! one are
+//! A recording shows of a barrier only that its last arriver wakes all others at one instant. These
+//! are taken for a barrier:
 //!
-//! - **three threads or more** of a process, of which one wakes all others, none of which was
-//!   anywhere else since, at least [`EPISODES`] times with the same threads, if in one of ten cases
-//!   it is another that wakes, or if they are equals. One thread that always is the last is else a
-//!   stage that others wait for, as in a pipeline. Where all but one were woken, and four or more
-//!   is a known barrier's number, the one is taken to have come so late that it did not fall
-//!   asleep: it meets the others, too, unless it was yet to be woken from a meeting that had ended;
+//! - **three threads or more** of a process, of which one wakes all others, and none of which was
+//!   anywhere else since. This must have happened [`EPISODES`] times or more with the same threads.
+//!   And either the waker differs in at least one of ten cases, or the threads are equals:
+//!   otherwise a thread that always comes last is a stage that others wait for, as in a pipeline.
+//!   If all but one of a known barrier of four or more were woken, the missing thread is taken to
+//!   have come so late that it did not fall asleep. It meets the others, too, unless it was yet to
+//!   be woken from a meeting that had ended;
 //! - **two threads** of a process, of which one wakes the other at least [`EPISODES_OF_TWO`] times,
-//!   if they are equals and do not strictly take turns in waking each other: who does passes
-//!   something to and fro.
+//!   if they are equals and do not strictly take turns in waking each other: threads that take
+//!   turns pass something to and fro.
 //!
-//! Equals are threads that in four of five cases did the same work since they last dealt with
-//! anybody, within a tenth. A producer and a consumer of equal work are equals and are taken for a
-//! barrier.
+//! Equals are threads that in four of five cases did the same work, within a tenth, since their
+//! last event with another thread. A producer and a consumer of equal work are equals and are taken
+//! for a barrier.
 //!
-//! What makes a run with barriers end: an episode's threads had all done what they did before it
-//! when the first of them was woken, and each did what it did after it later. So the order of the
-//! recording is one in which all of it can be done, with an episode where the first was woken. A
-//! thread that is woken from an episode after others met elsewhere was in it before they met: were
-//! it late there, it would wait for them where they meet, and they for it where it was woken.
+//! A run with barriers ends for this reason. When the first thread of an episode was woken, all its
+//! threads had done what they did before it, and each did later what it did after it. So the order
+//! of the recording, with an episode where its first thread was woken, is one in which all of it
+//! can be done. A thread that is woken from an episode after others met elsewhere was in it before
+//! they met. If it were late at theirs, it would wait for them there, and they for it where it was
+//! woken.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +37,7 @@ const EPISODES: usize = 3;
 /// The fewest times that two threads must have met.
 const EPISODES_OF_TWO: usize = 8;
 
-/// Longer between two wake-ups by one thread, on its core, and they are not of one instant: some
+/// The longest time, with the waker on its core, between two wake-ups of one instant. It is some
 /// ten times what the kernel takes for each of the threads that it wakes by one futex call.
 const INSTANT: Nanos = Nanos(50_000);
 
@@ -48,21 +50,21 @@ struct Meeting {
     /// Places among the waker's moments.
     posts: Vec<usize>,
     sleepers: Vec<usize>,
-    /// Who met, in order.
+    /// The threads that met, in ascending order.
     parties: Vec<usize>,
-    /// In the order of all moments, where the first was woken.
+    /// The place in the order of all moments at which the first thread was woken.
     order: u64,
     at: Nanos,
 }
 
-/// Barriers that were found: how many threads meet at each, and how often they did in all.
+/// The barriers found: how many threads meet at each, and how often threads met in all.
 #[derive(Default)]
 pub struct Barriers {
     pub parties: Vec<u32>,
     pub episodes: u64,
 }
 
-/// Finds barriers, and says [`Act::Barrier`] for the waits and wake-ups that they were.
+/// Finds barriers, and puts [`Act::Barrier`] in place of their waits and wake-ups.
 pub fn find(timeline: &mut Timeline) -> Barriers {
     let waits = places_of_waits(timeline);
     let meetings: Vec<_> =
@@ -111,7 +113,7 @@ pub fn find(timeline: &mut Timeline) -> Barriers {
         }
     }
     for (thread, place, act) in said {
-        // What is said already by the first wake-up is no work.
+        // The meeting's first wake-up has become the barrier; the others become no work.
         timeline.threads[thread].moments[place].act = act.unwrap_or(Act::Compute(0));
     }
     for (thread, order, at, barrier) in late_ones {
@@ -120,7 +122,7 @@ pub fn find(timeline: &mut Timeline) -> Barriers {
     found
 }
 
-/// Per wake-up, where among its thread's moments the wait is.
+/// For each wake-up, the index of its wait among the moments of the thread that waited.
 fn places_of_waits(timeline: &Timeline) -> Vec<usize> {
     let mut waits = vec![0; timeline.wakes.len()];
     for thread in &timeline.threads {
@@ -133,7 +135,8 @@ fn places_of_waits(timeline: &Timeline) -> Vec<usize> {
     waits
 }
 
-/// Per wake-up that is part of a meeting, where in the order the first of that meeting was woken.
+/// For each wake-up that is part of a meeting, the place in the order at which the meeting's first
+/// thread was woken.
 fn ends_of_waits(timeline: &Timeline, meetings: &[Meeting]) -> Vec<Option<u64>> {
     let mut ends = vec![None; timeline.wakes.len()];
     for meeting in meetings {
@@ -146,7 +149,7 @@ fn ends_of_waits(timeline: &Timeline, meetings: &[Meeting]) -> Vec<Option<u64>> 
     ends
 }
 
-/// The instants at which a thread woke others that can have been the end of a barrier.
+/// The instants at which a thread woke others and that may be the end of a barrier.
 fn meetings(timeline: &Timeline, waits: &[usize], waker: usize) -> Vec<Meeting> {
     let process = timeline.threads[waker].process;
     let mut meetings: Vec<Meeting> = Vec::new();
@@ -192,15 +195,14 @@ fn meetings(timeline: &Timeline, waits: &[usize], waker: usize) -> Vec<Meeting> 
     meetings
 }
 
-/// Whether all that a thread did between others before this wait was over at this place in the
-/// order.
+/// True if the thread's last event before this wait came before `order`.
 fn came_before(timeline: &Timeline, thread: usize, wait: usize, order: u64) -> bool {
     let thread = &timeline.threads[thread];
     let before = thread.moments[..wait].iter().rev().find(|moment| moment.act.is_event());
     before.map_or(thread.began, |moment| moment.order) < order
 }
 
-/// Whether it often is another thread that comes last.
+/// True if another thread than the usual one comes last in at least one of ten meetings.
 fn are_led_by_many(met: &[&Meeting]) -> bool {
     let mut times: BTreeMap<usize, usize> = BTreeMap::new();
     met.iter().for_each(|it| *times.entry(it.waker).or_default() += 1);
@@ -208,7 +210,7 @@ fn are_led_by_many(met: &[&Meeting]) -> bool {
     (met.len() - most) * 10 >= met.len()
 }
 
-/// Whether who wakes is, nearly always, who was woken the last time.
+/// True if the waker differs from the one before in at least nine of ten meetings.
 fn take_turns(met: &[&Meeting]) -> bool {
     let mut in_order: Vec<_> = met.iter().collect();
     in_order.sort_unstable_by_key(|it| it.order);
@@ -216,7 +218,7 @@ fn take_turns(met: &[&Meeting]) -> bool {
     turns * 10 >= (met.len() - 1) * 9
 }
 
-/// Whether threads that met mostly did the same work since they last dealt with anybody.
+/// True if in four of five meetings the threads had done the same work since their last event.
 fn are_equals(timeline: &Timeline, waits: &[usize], met: &[&Meeting]) -> bool {
     let alike = met.iter().filter(|it| {
         let own = work_before(&timeline.threads[it.waker].moments, it.posts[0]) as f64;
@@ -240,7 +242,7 @@ fn work_before(moments: &[Moment], place: usize) -> u64 {
     works.sum()
 }
 
-/// The only barrier that all of these but one meet at, and that one.
+/// The only barrier at which all of `parties` and one more thread meet, and that thread.
 fn late_at(known: &[&[usize]], parties: &[usize]) -> Option<(usize, usize)> {
     let mut larger = known.iter().enumerate().filter(|(_, all)| {
         all.len() == parties.len() + 1
@@ -252,8 +254,8 @@ fn late_at(known: &[&[usize]], parties: &[usize]) -> Option<(usize, usize)> {
     larger.next().is_none().then_some((barrier, *late))
 }
 
-/// Whether a thread could go on at the time of a meeting, and was not yet to be woken from one
-/// before it.
+/// True if a thread could have arrived at the time of a meeting, and was not yet to be woken from
+/// an earlier one.
 fn is_about(timeline: &Timeline, ends: &[Option<u64>], thread: usize, meeting: &Meeting) -> bool {
     let thread = &timeline.threads[thread];
     let rest =
@@ -271,8 +273,7 @@ fn is_about(timeline: &Timeline, ends: &[Option<u64>], thread: usize, meeting: &
         && thread.ended.is_none_or(|ended| meeting.order < ended)
 }
 
-/// Puts an event in where the thread was at this place in the order. Work that goes on then is
-/// parted, by time.
+/// Inserts an event at this place in the order. Work that goes on at that time is split there.
 fn insert(moments: &mut Vec<Moment>, order: u64, at: Nanos, act: Act) {
     let place = moments.partition_point(|moment| moment.order < order);
     if let Some(next) = moments.get_mut(place)
@@ -323,7 +324,7 @@ mod tests {
         builder.finish()
     }
 
-    /// What a thread did but work, after it was three times at each of its barriers.
+    /// The thread's acts other than work, after three meetings at each of its barriers.
     fn last_acts(timeline: &Timeline, thread: usize) -> Vec<Act> {
         let acts = timeline.threads[thread].moments.iter().map(|moment| moment.act.clone());
         acts.filter(|act| !matches!(act, Act::Compute(_))).skip(6).collect()

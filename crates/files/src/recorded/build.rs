@@ -19,8 +19,8 @@ fn phase() -> Phase {
     Phase { reference_time: true, ..Phase::new("recorded", Scaling::Capacity) }
 }
 
-/// The application. Each pair of threads of which one woke the other has a semaphore of its own: so
-/// nobody takes for the wake-up that it waits for one that it got from somebody else.
+/// The application. Each pair of threads of which one woke the other has a semaphore of its own, so
+/// a thread cannot take another thread's wake-up for the one that it waits for.
 pub fn application(
     timeline: &Timeline,
     places: &Places,
@@ -35,7 +35,7 @@ pub fn application(
     };
     let mut semaphores: BTreeMap<(usize, usize), u32> = BTreeMap::new();
     let mut groups: BTreeMap<_, u32> = BTreeMap::new();
-    // Templates are numbered as the threads that are made from them.
+    // Templates are numbered in the order of the threads that are made from them.
     let mut templates = vec![0_u32; timeline.threads.len()];
     let mut count = 0;
     for (thread, template) in timeline.threads.iter().zip(&mut templates) {
@@ -82,7 +82,7 @@ fn spec(thread: &Thread, places: &Places, program: ProgramId) -> ThreadSpec {
     }
 }
 
-/// Work between two events is one piece, whatever cores it was done on.
+/// Joins work between two events into one piece, whatever cores it was done on.
 fn joined(steps: impl Iterator<Item = Step>) -> Vec<Step> {
     let mut all: Vec<Step> = Vec::new();
     for step in steps {

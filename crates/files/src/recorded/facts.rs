@@ -1,4 +1,4 @@
-//! What is known of a run: who got a core and left it, who woke whom, who began and ended.
+//! Facts about a run: threads took and left cores, woke others, began and ended.
 
 use evenkeel_machine::{CoreId, FULL_CAPACITY, Machine, Nanos};
 
@@ -21,7 +21,7 @@ pub struct Fact {
     pub what: What,
 }
 
-/// See [`Fact`].
+/// What a [`Fact`] says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// It began, or was there when the recording began (then without a parent).
@@ -43,15 +43,16 @@ pub enum What {
     Left {
         /// Which.
         cpu: Cpu,
-        /// It could have gone on: it waits for a core. Otherwise it waits for something else.
+        /// True if it could have gone on and waits for a core. Otherwise it waits for something
+        /// else.
         preempted: bool,
     },
-    /// It was woken, or kept from going to sleep: by this thread, or (none) by a timer, an
-    /// interrupt, or from outside.
+    /// It was woken, or kept from going to sleep: by this thread, or (`None`) by a timer, an
+    /// interrupt, or from outside the program.
     Woke(Option<Tid>),
 }
 
-/// What the CPUs of the recorded system are on the machine that the workload is for.
+/// Maps the CPUs of the recorded system to the machine that the workload is for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Places(Vec<Place>);
 
@@ -64,7 +65,7 @@ struct Place {
 }
 
 impl Places {
-    /// Of a machine that its CPUs are as fast as it says.
+    /// The CPUs of a machine, with the speeds that it states.
     pub fn of(machine: &Machine) -> Self {
         Self::with(machine, |capacity| capacity / f64::from(FULL_CAPACITY))
     }
@@ -100,8 +101,8 @@ impl Places {
         self.0.iter().find(|place| place.cpu == cpu).map_or(1.0, |place| place.speed)
     }
 
-    /// The cores that these CPUs are; none where that is no restriction: all of them, or none of
-    /// them known.
+    /// The cores that these CPUs are; `None` where that is no restriction, because they are all of
+    /// them or none is known.
     pub(super) fn affinity(&self, cpus: &[Cpu]) -> Option<Vec<CoreId>> {
         let cores: Vec<_> = self
             .0

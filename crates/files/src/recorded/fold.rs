@@ -1,4 +1,4 @@
-//! Long programs told as loops.
+//! Folds long programs into loops.
 //!
 //! A body of up to [`LONGEST_BODY`] steps that comes [`FEWEST`] times or more in a row becomes a
 //! [`Step::Loop`]. Bodies are the same if their steps are, one by one, where work and sleep may
@@ -22,10 +22,10 @@ const LONGEST_BODY: usize = 32;
 /// The fewest bodies in a row that become a loop.
 const FEWEST: usize = 3;
 
-/// How often it is gone over the program: as deep do loops nest.
+/// How often the program is passed over: loops nest as deep as this.
 const PASSES: usize = 6;
 
-/// The same program, with loops. Work must be in one phase.
+/// The same program with loops. All its work must be in one phase.
 pub fn fold(mut steps: Vec<Step>) -> Vec<Step> {
     for _ in 0..PASSES {
         let before = steps.len();

@@ -1,13 +1,14 @@
-//! Where threads waited for those that they had forked.
+//! Finds where threads waited for the threads that they had forked.
 //!
-//! A thread that is woken by one of its children, whose last deed among others that is, and all of
-//! whose children have ended, waited for all that it forked: [`Act::JoinAll`]. Also where others
-//! had ended before, without being waited for: on another machine they may be the last. Children
-//! that are waited for one by one wake it as others do, up to the last.
+//! A thread waited for all that it forked ([`Act::JoinAll`]) if one of its children woke it, that
+//! was the child's last event, and all its children have ended. This holds even if other children
+//! had ended before and no wait for them was seen: on another machine they may be the last. If a
+//! thread waits for its children one by one, each wakes it like any other thread, and only the last
+//! wait is a join.
 
 use super::timeline::{Act, Timeline};
 
-/// Finds joins, says [`Act::JoinAll`] for them.
+/// Finds joins, and puts [`Act::JoinAll`] in their place.
 pub fn find(timeline: &mut Timeline) {
     let mut found = Vec::new();
     for (parent, thread) in timeline.threads.iter().enumerate() {

@@ -1,20 +1,20 @@
-//! From what a machine was seen to do to a workload that does it again.
+//! Turns a recording of what a machine did into a workload that does it again.
 //!
 //! ```text
 //! facts --timeline--> what each thread did --barriers, joins--> what it meant
 //!       --build, fold--> Application
 //! ```
 //!
-//! Time on a core becomes work, a block that a timer or somebody outside ended a sleep of that
-//! length, and a block that another thread ended a meeting with it: a barrier or a join where that
-//! can be told, else a semaphore that the waker posts to where it woke. docs/simulate/record.md
-//! says what cannot be seen.
+//! Time on a core becomes work. A block that a timer or another program ended becomes a sleep of
+//! that length. A block that another thread ended becomes a meeting with that thread: a barrier or
+//! a join where it can be recognised, else a semaphore that the waker posts to where it woke.
+//! docs/simulate/record.md says what cannot be seen.
 //!
-//! **It ends.** Whatever facts are missing, the workload runs to its end on any machine under any
+//! **The workload ends.** Whatever facts are missing, it runs to its end on any machine under any
 //! policy that lets every thread run. All that happened has a place in one order, and a wait stands
 //! behind what it waits for: the post to its pair's semaphore, of which there are as many before it
 //! as waits; the fork of its thread; the arrival of all others at a barrier; the end of the threads
-//! that are joined. Of what is not done yet, what is first in that order can always be done.
+//! that are joined. So the first thing in that order that is not yet done can always be done.
 
 mod barriers;
 mod build;
@@ -67,7 +67,7 @@ pub struct Recorded {
     pub summary: Summary,
 }
 
-/// Works out what a program did. `facts` are about its threads only, those of one time in their
+/// Infers what a program did. `facts` are about its threads only, and facts of the same time are in
 /// order; `name` becomes the application's.
 ///
 /// The application is valid and runs to its end whatever the facts are, and its work is the time

@@ -1,4 +1,4 @@
-//! From what a whole system was seen to do to the facts about one program.
+//! Turns what a whole system did into facts about one program.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use evenkeel_machine::Nanos;
 
 use super::facts::{Cpu, Fact, Tid, What};
 
-/// Something that a system was seen to do.
+/// An event of a system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// When.
@@ -15,7 +15,7 @@ pub struct Seen {
     pub event: Event,
 }
 
-/// See [`Seen`].
+/// What happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A CPU took up another thread.
@@ -24,7 +24,7 @@ pub enum Event {
         cpu: Cpu,
         /// The thread that left; number 0 is the idle thread.
         from: Tid,
-        /// It could have gone on.
+        /// True if it could have gone on.
         preempted: bool,
         /// The thread that came.
         to: Tid,
@@ -36,7 +36,7 @@ pub enum Event {
         /// By which; none: from within an interrupt.
         by: Option<Tid>,
     },
-    /// A thread was forked, or was there already (then it is its own parent or has none).
+    /// A thread was forked, or existed already (then it is its own parent or has none).
     Fork {
         /// Which.
         tid: Tid,
@@ -53,7 +53,7 @@ pub enum Event {
         process: Tid,
         /// The name.
         name: String,
-        /// Because it began another program.
+        /// True if it has the name because it began another program.
         exec: bool,
     },
     /// A thread is ending.
@@ -68,18 +68,18 @@ pub enum Event {
 pub enum Selection {
     /// The command that `perf` started, and what it forks.
     Command,
-    /// The threads that have this name, from when they have it on, and what they fork.
+    /// The threads with this name, from when they have it, and what they fork.
     Name(String),
     /// The threads of this process, and what they fork.
     Process(Tid),
-    /// What this process is from when it begins another program on, and what it forks.
+    /// This process, from when it begins another program, and what it forks.
     Program(Tid),
 }
 
 /// The name that a thread of `perf` has between its fork and the start of the command.
 const BEFORE_COMMAND: &str = "perf-exec";
 
-/// Follows one program through what a system does.
+/// Follows one program in the events of a system.
 #[derive(Debug)]
 pub struct Follower {
     selection: Selection,
@@ -97,7 +97,7 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// Before anything was seen.
+    /// A follower that has seen no event.
     pub fn new(selection: Selection) -> Self {
         Self {
             selection,
@@ -115,14 +115,14 @@ impl Follower {
         self.first.as_ref().map(|(_, name)| name.as_str())
     }
 
-    /// How many threads are being followed: begun, and not ended.
+    /// How many threads it follows now: begun, and not ended.
     pub fn living(&self) -> usize {
         self.ours.len()
     }
 
-    /// Adds to `facts` what this is about the program. Events are to be taken in the order of their
-    /// times. Facts come in that order, too, but for a core that was taken unseen, which is known
-    /// later: sort them by time.
+    /// Adds to `facts` what this event says of the program. Events must come in the order of their
+    /// times. Facts come in that order, too, except that a core taken unseen is reported late: sort
+    /// them by time.
     pub fn take(&mut self, seen: Seen, facts: &mut Vec<Fact>) {
         let at = seen.at;
         match seen.event {
@@ -150,7 +150,7 @@ impl Follower {
             }
             Event::Exit { tid } => {
                 self.about_to.remove(&tid);
-                // It is seen to leave its core after this, and may wake who waits for it.
+                // Its switch off the core comes later, and it may wake threads that wait for it.
                 if self.ours.contains_key(&tid) && self.ending.insert(tid) {
                     facts.push(Fact { at, tid, what: What::Exited });
                 }
@@ -169,8 +169,8 @@ impl Follower {
     ) {
         let before = self.on_cpu.insert(cpu, (to, at));
         if let Some((unseen, since)) = before.filter(|before| before.0 != from) {
-            // A switch was missed. Who was on is no longer, and who leaves came as soon as it
-            // could.
+            // A switch was missed. The thread that was on this CPU has left it, and the one that
+            // leaves now got the CPU as soon as it could.
             if self.ours.contains_key(&unseen) {
                 let goes_on = !self.ending.contains(&unseen);
                 self.leave(at, unseen, cpu, goes_on, facts);
@@ -235,7 +235,8 @@ impl Follower {
         parent: Option<Tid>,
         facts: &mut Vec<Fact>,
     ) {
-        // Numbers are used again, and the end of the last who had this one may have been missed.
+        // Numbers are used again, and the end of the last thread with this number may have been
+        // missed.
         if !self.ending.remove(&tid) && self.ours.contains_key(&tid) {
             return;
         }

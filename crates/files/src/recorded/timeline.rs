@@ -1,10 +1,13 @@
-//! From facts to what each thread did, in the order in which all of it happened.
+//! Turns facts into what each thread did, in the order in which all of it happened.
 //!
-//! Facts may be missing, at the beginning, at the end and (lost) between. The rules for what is
-//! then taken to have happened: a core that another thread gets was left before, by a thread that
-//! could have gone on; a thread that gets a core was woken at that moment from outside if nobody
-//! was seen to wake it; a thread that is blocked at the end has ended; time on a core counts from
-//! where it was seen to be taken until where it was seen to be left, or until the end.
+//! Facts may be missing, at the beginning, at the end and (lost) between. Rules fill the gaps:
+//!
+//! - if a core takes another thread, the thread before it left the core and could have gone on;
+//! - if a blocked thread takes a core and no wake-up was seen, it was woken from outside at that
+//!   moment;
+//! - a thread that is blocked at the end has ended;
+//! - time on a core counts from when the thread was seen to take it until it was seen to leave it,
+//!   or until the end.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +15,8 @@ use evenkeel_machine::Nanos;
 
 use super::facts::{Cpu, Fact, Places, Tid, What};
 
-/// Longer on a core after it was woken in the act of going to sleep, and a thread did not go to
-/// sleep then.
+/// If a thread that was woken in the act of going to sleep stays on its core for longer than this,
+/// it did not go to sleep then.
 const FALLING_ASLEEP: Nanos = Nanos(50_000);
 
 /// All that happened.
@@ -37,13 +40,13 @@ pub struct Thread {
     pub delay: Nanos,
     pub allowed: Option<Vec<Cpu>>,
     pub moments: Vec<Moment>,
-    /// Where in the order it was first seen.
+    /// The place in the order at which it was first seen.
     pub began: u64,
-    /// Where in the order it was seen to end.
+    /// The place in the order at which it was seen to end.
     pub ended: Option<u64>,
     state: State,
-    /// Work done and not yet told, below one unit after each telling.
-    untold: f64,
+    /// Work done and not yet recorded as a moment; below one unit after each recording.
+    unrecorded: f64,
 }
 
 /// A part of what a thread did.
@@ -57,7 +60,7 @@ pub struct Moment {
     pub act: Act,
 }
 
-/// See [`Moment`].
+/// What a thread did in a [`Moment`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
     /// Work, in nanoseconds on the fastest core.
@@ -89,7 +92,7 @@ enum State {
     Running {
         cpu: Cpu,
         since: Nanos,
-        /// When it was last woken in the act of going to sleep.
+        /// When it was last woken while still running.
         kept_awake: Option<Nanos>,
     },
     /// Waits for a core.
@@ -149,7 +152,7 @@ impl<'a> Builder<'a> {
     /// The end of the recording.
     pub fn finish(mut self) -> Timeline {
         for thread in 0..self.timeline.threads.len() {
-            self.tell(thread);
+            self.record_work(thread);
         }
         self.timeline
     }
@@ -179,7 +182,7 @@ impl<'a> Builder<'a> {
             began: self.order + 1,
             ended: None,
             state: if parent.is_some() { State::Ready } else { State::Unseen },
-            untold: 0.0,
+            unrecorded: 0.0,
         };
         self.timeline.threads.push(added);
         self.living.insert(tid, thread);
@@ -196,7 +199,7 @@ impl<'a> Builder<'a> {
         }
         let parent = parent.and_then(|parent| self.living.get(&parent).copied());
         if let Some(parent) = parent {
-            self.tell(parent);
+            self.record_work(parent);
         }
         let child = self.add(tid, process, parent);
         if let Some(parent) = parent {
@@ -227,8 +230,8 @@ impl<'a> Builder<'a> {
         }
         let now = self.now;
         match self.timeline.threads[thread].state {
-            // It cannot be on two: where it left the first is not known, nor what it did there
-            // since.
+            // A thread cannot be on two cores: where it left the first is not known, nor what it
+            // did there since.
             State::Running { cpu: elsewhere, .. } => {
                 self.on_cpu.remove(&elsewhere);
             }
@@ -243,24 +246,24 @@ impl<'a> Builder<'a> {
         self.timeline.threads[thread].state = State::Running { cpu, since: now, kept_awake: None };
     }
 
-    /// A thread that was there from the start comes in now.
+    /// Sets the delay of a thread that existed from the start and is first seen now.
     fn appear(&mut self, thread: usize) {
         self.timeline.threads[thread].delay =
             self.now.saturating_sub(self.began.unwrap_or_default());
     }
 
-    /// It is no longer on this core, and could have gone on.
+    /// The thread is no longer on this core, and could have gone on.
     fn stop(&mut self, thread: usize, cpu: Cpu) {
         if matches!(self.timeline.threads[thread].state, State::Running { cpu: on, .. } if on == cpu)
         {
-            self.tell(thread);
+            self.record_work(thread);
             self.timeline.threads[thread].state = State::Ready;
         }
     }
 
     fn left(&mut self, tid: Tid, cpu: Cpu, preempted: bool) {
         let thread = self.thread(tid);
-        self.tell(thread);
+        self.record_work(thread);
         let now = self.now;
         let mut woken_already = false;
         if let State::Running { cpu: on, kept_awake, .. } = self.timeline.threads[thread].state {
@@ -280,16 +283,16 @@ impl<'a> Builder<'a> {
     fn woke(&mut self, tid: Tid, by: Option<Tid>) {
         let thread = self.thread(tid);
         let waker = by.filter(|by| *by != tid).and_then(|by| self.living.get(&by).copied());
-        // Who is not on a core cannot wake: a fact is missing, and where in its course it did is
-        // not known.
+        // A thread off its cores cannot wake another: a fact is missing, and where in its course it
+        // woke is not known.
         let waker = waker
             .filter(|&waker| matches!(self.timeline.threads[waker].state, State::Running { .. }));
         let now = self.now;
         let state = self.timeline.threads[thread].state;
         match waker {
             Some(waker) => {
-                self.tell(waker);
-                self.tell(thread);
+                self.record_work(waker);
+                self.record_work(thread);
                 let wake = self.timeline.wakes.len();
                 self.timeline.wakes.push(Wake { waker, sleeper: thread });
                 self.push(waker, now, Act::Post(wake));
@@ -313,15 +316,15 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Writes down the work that a thread has done until now.
-    fn tell(&mut self, thread: usize) {
+    /// Records the work that a thread has done until now.
+    fn record_work(&mut self, thread: usize) {
         let now = self.now;
         let it = &mut self.timeline.threads[thread];
         let State::Running { cpu, since, .. } = &mut it.state else { return };
         let from = std::mem::replace(since, now);
-        it.untold += now.saturating_sub(from).0 as f64 * self.places.speed(*cpu);
-        let work = it.untold.floor();
-        it.untold -= work;
+        it.unrecorded += now.saturating_sub(from).0 as f64 * self.places.speed(*cpu);
+        let work = it.unrecorded.floor();
+        it.unrecorded -= work;
         if work > 0.0 {
             self.push(thread, from, Act::Compute(work as u64));
         }
@@ -335,7 +338,7 @@ impl<'a> Builder<'a> {
 }
 
 impl Act {
-    /// Whether it is no work but something between threads, or time off the core.
+    /// True unless it is work: something between threads, or time off the core.
     pub fn is_event(&self) -> bool {
         !matches!(self, Self::Compute(_))
     }

@@ -17,11 +17,11 @@ pub struct RtAppError {
     /// The task, phase and key that it is about, ending in `: `; empty where the text itself is at
     /// fault.
     pub place: Box<str>,
-    /// What is wrong.
+    /// The fault.
     pub problem: Problem,
 }
 
-/// What is wrong.
+/// A fault of an rt-app file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// A byte that is part of no UTF-8 character.
@@ -49,7 +49,7 @@ pub enum Problem {
     /// A key that means nothing here.
     #[error("unknown {what}{near}")]
     Unknown {
-        /// What it would have to be: `key`, `key or event`, `task`.
+        /// The kinds of words that are known here: `key`, `key or event`, `task`.
         what: &'static str,
         /// Known ones that look alike.
         near: Near,
@@ -58,7 +58,7 @@ pub enum Problem {
     /// started.
     #[error("given twice")]
     Twice,
-    /// Something that has to be there is not.
+    /// A required key or value that is absent.
     #[error("{0} is missing")]
     Missing(&'static str),
     /// More than Evenkeel reads.
@@ -66,7 +66,7 @@ pub enum Problem {
     TooMany {
         /// How many there are.
         found: u64,
-        /// Of what.
+        /// The things counted.
         what: &'static str,
         /// How many there may be.
         most: u64,
@@ -76,7 +76,7 @@ pub enum Problem {
     Contradiction(String),
 }
 
-/// Known names that are close to one that is not known. Shows as nothing where there is none.
+/// Known names that are close to an unknown one. Shows as nothing where there is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Near(pub Vec<String>);
 
@@ -103,17 +103,17 @@ impl Near {
     }
 }
 
-/// How many letters a known name of so many may be away from one that is meant as it.
+/// The most letters in which a name may differ from a known name of this length that it means.
 fn slips(length: usize) -> usize {
     if length <= 4 { 1 } else { 2 }
 }
 
-/// The least beginning of a name that is taken for it.
+/// The shortest beginning of a name that is taken for the name.
 const BEGINNING: usize = 3;
 
 impl Near {
-    /// The (at most three) of `known` that `name` is probably meant as: letters slipped, the case
-    /// is another, or its end is missing.
+    /// The (at most three) of `known` that `name` is probably meant as: letters are wrong, the case
+    /// differs, or its end is missing.
     pub(super) fn misses<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         let name = cut(name).to_lowercase();
         let distance = |candidate: &str| {
@@ -146,7 +146,7 @@ impl Fault {
         Self { at, place: String::new(), problem }
     }
 
-    /// With the line and the column that its offset has in `text`. What follows the offset does not
+    /// With the line and the column of its offset in `text`. What follows the offset does not
     /// matter.
     pub(super) fn within(self, file: &str, text: &[u8]) -> RtAppError {
         let before = String::from_utf8_lossy(&text[..self.at.min(text.len())]);

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use evenkeel_machine::{Nanos, Work};
 
 use super::error::{Fault, Near, Problem};
-use super::global::{Global, Notes};
+use super::global::Global;
 use super::json::Member;
 use super::keys::{self, Event};
 use super::memory::{self, Access};
 use super::names::{Names, Resources};
+use super::notes::Notes;
 use super::place::{GREATEST, Given, Place};
 use evenkeel_model::{
     BarrierId, ConditionId, DeviceId, LockId, PhaseId, SemaphoreId, Step, TimerId, TimerMode,
@@ -37,7 +38,7 @@ pub struct Events<'t> {
     /// Tasks that some event forks, in the order of their templates.
     pub forked: Vec<usize>,
     templates: BTreeMap<usize, u32>,
-    /// Whether programs tell of the iterations of their phases.
+    /// True if programs report the iterations of their phases.
     pub iterations: bool,
 }
 
@@ -57,7 +58,7 @@ pub struct Task<'t> {
     pub instances: u32,
     /// Timers that each of its threads has of its own.
     pub timers: Names,
-    /// Of those, the ones that some event uses as absolute.
+    /// The timers among these that some event uses as absolute.
     pub absolute_timers: BTreeSet<u32>,
     /// Locks held at this point of the program.
     held: BTreeSet<u32>,
@@ -89,7 +90,7 @@ impl<'t> Events<'t> {
             templates: BTreeMap::new(),
             iterations: false,
         };
-        // Phase 0, in which threads start whether they run or not.
+        // Phase 0, in which every thread starts, even one without a `run`.
         events.run_phase();
         events
     }
@@ -158,7 +159,7 @@ impl<'t> Events<'t> {
                 let name = place.text(member, "the name that threads are suspended on")?;
                 steps.push(Step::Broadcast(ConditionId(self.resources.conditions.number(name))));
             }
-            // rt-app looks at no value of a yield.
+            // rt-app ignores the value of a yield.
             Event::Yield => steps.push(Step::Yield),
             Event::Barrier => {
                 let name = place.text(member, "the name of a barrier")?;
@@ -319,8 +320,8 @@ impl<'t> Events<'t> {
             _ => Step::Wait { condition, lock },
         };
         match lock {
-            // rt-app's manual says that sync takes its mutex, its code that it does not: who holds
-            // none takes it here.
+            // rt-app's manual says that sync takes its mutex; its code does not. Here a thread that
+            // does not hold the mutex takes it.
             Some(lock) if !task.held.contains(&lock.0) => {
                 steps.extend([Step::Lock(lock), step, Step::Unlock(lock)]);
             }
@@ -372,8 +373,8 @@ impl<'t> Events<'t> {
         let kind = kind.ok_or_else(|| missing("the key 'type'"))?;
         let chase = kind == "chase";
         let count = count.ok_or_else(|| missing("the key 'count'"))?;
-        // Readers and writers have a buffer each, whatever its name. Of them stride and pattern say
-        // nothing.
+        // Readers and writers have a buffer each, whatever its name; stride and pattern do not
+        // matter to them.
         let layout = if chase { (bytes, stride, prefetched) } else { (bytes, 0, false) };
         if let Some(name) = buffer
             && *self.resources.buffers.entry((kind.to_owned(), name.to_owned())).or_insert(layout)

@@ -1,5 +1,4 @@
-//! The section `global`, the section `resources` of older files, and what is noted rather than
-//! carried out.
+//! The section `global`, and the section `resources` of older files.
 
 use evenkeel_machine::{CoreId, Nanos};
 
@@ -8,65 +7,11 @@ use super::json::{Member, Value};
 use super::keys::{self, RESOURCE};
 use super::memory::DEFAULT_BUFFER_BYTES;
 use super::names::Resources;
+use super::notes::Notes;
 use super::place::{GREATEST, Given, Place};
 use super::schedule::Policy;
 
-/// Things that a file asks for and that have no meaning in a simulator, or in rt-app. One note a
-/// kind, however often it is met.
-#[derive(Debug, Default)]
-pub struct Notes {
-    kinds: Vec<&'static str>,
-    /// Keys that rt-app does not know, with their places: the first few.
-    ignored: Vec<String>,
-    /// How many more there are.
-    more: u64,
-    /// Line and column of what follows the file's first value.
-    rest: Option<(usize, usize)>,
-}
-
 const LOGS: &str = "global.logdir, log_basename, log_size: logs are written where --rtapp-log says";
-
-/// As many ignored keys are named.
-const NAMED: usize = 4;
-
-impl Notes {
-    /// Of a file with text behind its first value, from this line and column on.
-    pub fn of(rest: Option<(usize, usize)>) -> Self {
-        Self { rest, ..Self::default() }
-    }
-
-    pub fn add(&mut self, note: &'static str) {
-        if !self.kinds.contains(&note) {
-            self.kinds.push(note);
-        }
-    }
-
-    pub fn ignored(&mut self, key: String) {
-        match self.ignored.len() {
-            _ if self.ignored.contains(&key) => {}
-            NAMED.. => self.more += 1,
-            _ => self.ignored.push(key),
-        }
-    }
-
-    pub fn into_strings(self) -> Vec<String> {
-        let more = if self.more > 0 { format!(", and {} more", self.more) } else { String::new() };
-        let ignored = (!self.ignored.is_empty()).then(|| {
-            format!(
-                "keys that rt-app does not know are ignored, as by rt-app: {}{more}",
-                self.ignored.join(", ")
-            )
-        });
-        let rest = self.rest.map(|(line, column)| {
-            format!(
-                "what follows the end of the file's first value, from line {line}, column {column} \
-                 on, is ignored, \
-                 as by rt-app"
-            )
-        });
-        self.kinds.into_iter().map(str::to_owned).chain(ignored).chain(rest).collect()
-    }
-}
 
 /// Settings of the whole file.
 #[derive(Debug)]
@@ -76,7 +21,7 @@ pub struct Global {
     /// The core on which a `run` takes the time that it says; `None`: the fastest.
     pub calibrated_on: Option<CoreId>,
     pub buffer_bytes: u64,
-    /// Whether `iorun` writes to `/dev/null`.
+    /// True if `iorun` writes to `/dev/null`.
     pub io_to_null: bool,
 }
 
@@ -108,7 +53,7 @@ impl Global {
                         -1..=GREATEST,
                         "a number of seconds, or -1 for ever",
                     )?;
-                    // rt-app ends nothing after 0 seconds either.
+                    // A duration of 0 seconds or less ends nothing, as in rt-app.
                     global.duration =
                         (seconds > 0).then(|| Nanos::from_secs(seconds.unsigned_abs()));
                 }

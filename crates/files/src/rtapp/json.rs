@@ -1,12 +1,11 @@
 //! The dialect of JSON that rt-app files are written in, read into a tree that keeps order,
 //! duplicates and places.
 //!
-//! Beside JSON it has comments (`/* */`, `//`), commas after the last member, strings in single
+//! Beyond JSON it has comments (`/* */`, `//`), commas after the last member, strings in single
 //! quotes, literals in any case (`True`), and members without a value (`"suspend",`), which an
-//! older tool of rt-app's filled in. Libraries read some of this (jsonc-parser and json5 comments
-//! and commas; jsonc-parser keeps order and places, too), but none that we found reads a member
-//! without a value; and for a reader that names line and key of every fault, the tree is the
-//! smaller part anyway.
+//! older tool of rt-app's filled in. Libraries read some of this (jsonc-parser and json5: comments
+//! and commas; jsonc-parser keeps order and places, too), but none known to us reads a member
+//! without a value.
 
 use super::error::{Fault, Problem};
 use crate::text::cut;
@@ -44,7 +43,7 @@ pub struct Member {
 }
 
 impl Member {
-    /// Where its value is, or its key where it has none.
+    /// Byte offset of its value, or of its key if it has no value.
     pub fn value_at(&self) -> usize {
         self.value.as_ref().map_or(self.at, |node| node.at)
     }
@@ -313,8 +312,8 @@ impl Reader<'_> {
     }
 }
 
-/// Whether the outermost object has a member `key` whose value is an object, told without reading
-/// the rest: a text with faults elsewhere counts, too.
+/// True if the outermost object has a member `key` whose value is an object. The rest is not read:
+/// a text with faults elsewhere counts, too.
 pub fn has_object_member(text: &str, key: &str) -> bool {
     let mut reader = Reader { text, at: 0 };
     let mut depth = 0_usize;

@@ -1,8 +1,8 @@
 //! The words of rt-app's grammar (doc/tutorial.txt and src/rt-app_parse_config.c of
 //! scheduler-tools/rt-app).
 
-/// Events, in the order in which a key's beginning is compared with them: the first that fits is
-/// meant, so `run2` and `runend` are runs and `runtime1` is a runtime.
+/// Events, in the order in which they are compared with the beginning of a key. The first that fits
+/// is meant: `run2` and `runend` are runs and `runtime1` is a runtime.
 pub const EVENTS: [(&str, Event); 20] = [
     ("lock", Event::Lock),
     ("unlock", Event::Unlock),
@@ -64,7 +64,7 @@ impl Event {
 /// Sections of a file.
 pub const SECTIONS: [&str; 3] = ["tasks", "global", "resources"];
 
-/// Keys of `global` that change what happens, and those that are only noted, if at all.
+/// Keys of `global`: those that have an effect, and those that are only noted, if at all.
 pub const GLOBAL: [&str; 5] =
     ["duration", "calibration", "default_policy", "io_device", "mem_buffer_size"];
 pub const GLOBAL_NOTED: [&str; 11] = [
@@ -82,7 +82,8 @@ pub const GLOBAL_NOTED: [&str; 11] = [
     "spacing",
 ];
 
-/// Properties that a task and a phase may have: that change what happens, and that are only noted.
+/// Properties that a task and a phase may have: those that have an effect, and those that are only
+/// noted.
 pub const SHARED: [&str; 9] = [
     "loop",
     "policy",
@@ -118,13 +119,14 @@ pub fn of_global() -> impl Iterator<Item = &'static str> + Clone {
     GLOBAL.into_iter().chain(GLOBAL_NOTED)
 }
 
-/// Everything that may stand in a task, or in a phase, where what belongs to a task is refused.
+/// Everything that may stand in a task, or in a phase. In a phase, a key that belongs to a task is
+/// refused.
 pub fn of_a_task() -> impl Iterator<Item = &'static str> + Clone {
     let events = EVENTS.iter().map(|&(name, _)| name);
     TASK.into_iter().chain(SHARED).chain(SHARED_NOTED).chain(events)
 }
 
-/// Whether a key is only noted: a word that looks like it may be ignored.
+/// True if a key is only noted. A word that looks like such a key may be ignored.
 pub fn is_only_noted(key: &str) -> bool {
     GLOBAL_NOTED.contains(&key) || SHARED_NOTED.contains(&key)
 }

@@ -1,9 +1,9 @@
 //! What rt-app's memory and I/O events cost.
 //!
-//! rt-app gives these events in bytes and runs them; how long that takes is the machine's affair.
-//! The model needs a time, so it takes the round figures below, of a mobile machine of the 2020s.
-//! They are assumptions and no measurements: where the cost of memory matters to a study, say it as
-//! a phase of its own. Work is in nanoseconds on the machine's fastest core.
+//! rt-app gives these events in bytes, and their time depends on the machine. The model needs a
+//! time, so it takes the round figures below, of a mobile machine of the 2020s. They are
+//! assumptions and no measurements: where the cost of memory matters to a study, give it as a phase
+//! of its own. Work is in nanoseconds on the machine's fastest core.
 
 use evenkeel_machine::Nanos;
 
@@ -43,8 +43,8 @@ pub const DEFAULT_BUFFER_BYTES: u64 = 4 << 20;
 pub enum Access {
     /// Every byte in turn, read or written.
     Touch,
-    /// From load to load, each telling where the next is. `prefetched`: in order, so that the
-    /// hardware runs ahead.
+    /// From load to load, each of which gives the address of the next. `prefetched`: in order, so
+    /// that the hardware prefetches.
     Chase { prefetched: bool },
 }
 

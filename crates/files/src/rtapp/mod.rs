@@ -1,4 +1,4 @@
-//! rt-app files: the JSON that scheduler engineers describe periodic, pipelined and mixed loads in
+//! rt-app files: JSON in which scheduler engineers describe periodic, pipelined and mixed loads
 //! (<https://github.com/scheduler-tools/rt-app>, doc/tutorial.txt; where manual and code differ,
 //! the code is followed).
 //!
@@ -6,9 +6,9 @@
 //! bytes --json--> tree with places --global, task, event--> Application
 //! ```
 //!
-//! Every section, key and event is either carried out, or noted (once a kind, in
-//! [`Application::notes`]) where it has no meaning in a simulator, or refused with its place.
-//! docs/simulate/rt-app.md says which, and how each event maps to the model.
+//! Every section, key and event is carried out; or noted (once a kind, in [`Application::notes`])
+//! if it has no meaning in a simulator; or refused with its place. docs/simulate/rt-app.md says
+//! which, and how each event maps to the model.
 //!
 //! Limits keep memory in proportion to the file, whatever it holds: 65,536 threads, 32 levels of
 //! nesting, names of 256 bytes.
@@ -20,6 +20,7 @@ mod json;
 mod keys;
 mod memory;
 mod names;
+mod notes;
 mod place;
 mod schedule;
 mod task;
@@ -52,7 +53,7 @@ pub fn parse(text: impl AsRef<[u8]>, file_name: &str) -> Result<Application, RtA
     read(text.as_ref(), file_name, false)
 }
 
-/// The same; with `iterations`, programs tell of the iterations of their phases
+/// As [`parse`]; with `iterations`, programs also report the iterations of their phases
 /// ([`evenkeel_model::Step::Iteration`]).
 ///
 /// # Errors
@@ -65,13 +66,13 @@ pub fn read(text: &[u8], file_name: &str, iterations: bool) -> Result<Applicatio
     application(bytes, &name, iterations).map_err(|fault| fault.within(file_name, bytes))
 }
 
-/// Whether a file is meant as rt-app's, told from its content: an object with a member `tasks` that
-/// is an object. Faults elsewhere in it do not matter, so that they can be told by [`parse`].
+/// True if a file is meant as rt-app's: its content is an object with a member `tasks` that is an
+/// object. Faults elsewhere in it do not matter, so that [`parse`] can report them.
 pub fn looks_like_rtapp(text: impl AsRef<[u8]>) -> bool {
     json::has_object_member(&String::from_utf8_lossy(without_mark(text.as_ref())), "tasks")
 }
 
-/// Without the byte order mark that some editors begin a file with.
+/// The text without the byte order mark with which some editors begin a file.
 fn without_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes)
 }
@@ -86,7 +87,7 @@ fn application(bytes: &[u8], name: &str, iterations: bool) -> Result<Application
         return Err(Fault::text(root.at, problem));
     };
     let mut given = Given::default();
-    let mut notes = global::Notes::of(rest.map(|at| behind(&text[..at])));
+    let mut notes = notes::Notes::of(rest.map(|at| behind(&text[..at])));
     let (mut tasks, mut global, mut resources) = (None, None, None);
     for member in &members {
         if !given.is_known(Place::Root, member, "section", keys::SECTIONS, &mut notes)? {

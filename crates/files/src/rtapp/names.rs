@@ -1,5 +1,5 @@
-//! Names that events use for resources, and the numbers that the model gives these. A resource is
-//! there once an event names it; the section `resources` of older files adds nothing but aliases.
+//! The numbers that the model gives to the resources that events name. A resource exists once an
+//! event names it; the section `resources` of older files adds nothing but aliases.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,11 +22,11 @@ impl Names {
     }
 }
 
-/// Who takes part in a barrier.
+/// The threads of a barrier, and where it is named.
 #[derive(Debug)]
 pub struct Barrier {
     pub name: String,
-    /// Instances, of the tasks that name it, that exist from the start.
+    /// The instances, existing from the start, of the tasks that name it.
     pub parties: u32,
     /// The task that named it last.
     pub last_task: usize,
@@ -44,12 +44,12 @@ pub struct Resources {
     pub timers: Names,
     pub barriers: Vec<Barrier>,
     barrier_names: Names,
-    /// Shared timers that some event uses as absolute: they are so for all.
+    /// Shared timers that some event uses as absolute; they are absolute for all events.
     pub absolute_timers: BTreeSet<u32>,
-    /// Size, stride and whether in order, of buffers that memory accesses share, by their type and
-    /// name.
+    /// Buffers that memory accesses share, by their type and name: size, stride, and true if
+    /// accesses are in order.
     pub buffers: BTreeMap<(String, String), (u64, u64, bool)>,
-    /// Names of signals that stand for a condition of another name (older files).
+    /// Older files: the conditions that signals of other names stand for.
     aliases: BTreeMap<String, String>,
 }
 
@@ -64,8 +64,8 @@ impl Resources {
         self.conditions.number(target)
     }
 
-    /// The number of a barrier, its `instances` being those of `task`, which names it at `at`; and
-    /// whether that task has named it before.
+    /// The number of a barrier that `task` with its `instances` names at `at`. The flag is true if
+    /// that task has named it before.
     pub fn barrier(&mut self, name: &str, task: usize, instances: u32, at: usize) -> (u32, bool) {
         let number = self.barrier_names.number(name);
         let Some(barrier) = self.barriers.get_mut(number as usize) else {

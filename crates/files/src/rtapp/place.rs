@@ -1,17 +1,15 @@
-//! Values of the tree as the types that keys ask for, and where one stands for the message when it
-//! is not.
+//! Values of the tree as the types that keys need; a wrong one gives an error with its place.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use super::error::{Fault, Near, Problem};
-use super::global::Notes;
 use super::json::{Member, Node, Value};
 use super::keys::is_only_noted;
+use super::notes::Notes;
 use crate::text::cut;
 
-/// The greatest whole number that rt-app holds (32 bits); it would silently take a greater one for
-/// this.
+/// The greatest whole number that rt-app holds (32 bits). It silently takes a greater one for this.
 pub const GREATEST: i64 = i32::MAX as i64;
 
 /// Which part of the file is read.
@@ -29,7 +27,7 @@ impl Place<'_> {
         Fault { at, place: self.shown(), problem }
     }
 
-    /// As a message begins with it.
+    /// The part's name as messages begin with it.
     pub fn shown(self) -> String {
         match self {
             Self::Root => String::new(),
@@ -114,13 +112,13 @@ fn value(member: &Member) -> Option<&Value> {
     member.value.as_ref().map(|node| &node.value)
 }
 
-/// The properties that an object has given so far: each may be given once.
+/// The properties that an object has given so far. Each may be given once.
 #[derive(Default)]
 pub struct Given<'a>(BTreeSet<&'a str>);
 
 impl<'a> Given<'a> {
-    /// Whether a key is one of the `known`. Another is noted and ignored, as rt-app ignores it; one
-    /// that was probably meant as one that changes what happens is refused.
+    /// True if a key is one of the `known`. An unknown key is noted and ignored, as rt-app does;
+    /// one that is probably a misspelt key with an effect is refused.
     pub fn is_known<'k>(
         &mut self,
         place: Place<'_>,

@@ -1,16 +1,16 @@
 //! Scheduling parameters of tasks and phases: policy, priority, deadline budget, utilisation
 //! clamps, CPUs.
 //!
-//! rt-app sets a task's when a thread starts, and a phase's whenever the phase begins; what a phase
-//! does not say stays as it was, but for CPUs, where it is the task's again.
+//! rt-app sets those of a task when a thread starts, and those of a phase whenever the phase
+//! begins. What a phase does not give stays as it was; only the CPUs return to the task's.
 
 use std::sync::Arc;
 
 use evenkeel_machine::{CoreId, Nanos};
 
 use super::error::{Fault, Problem};
-use super::global::Notes;
 use super::json::{Member, Value};
+use super::notes::Notes;
 use super::place::{GREATEST, Place};
 use evenkeel_model::{Class, Step};
 
@@ -61,7 +61,7 @@ pub struct Parameters<'t> {
     priority: Option<(i64, &'t Member)>,
     /// Budget of SCHED_DEADLINE, us.
     runtime: Option<(u64, &'t Member)>,
-    /// The same by its older name, where that is an event as well: it counts for SCHED_DEADLINE
+    /// The budget under its older name, where that is also an event: it counts for SCHED_DEADLINE
     /// only.
     runtime_of_event: Option<(u64, &'t Member)>,
     period: Option<(u64, &'t Member)>,
@@ -73,8 +73,8 @@ pub struct Parameters<'t> {
 }
 
 impl<'t> Parameters<'t> {
-    /// Takes the older name of `dl-runtime`, which in a task without phases (`inline`) is an event
-    /// as well.
+    /// Takes the older name of `dl-runtime`, which in a task without phases (`inline`) is also an
+    /// event.
     pub fn take_older_runtime(
         &mut self,
         place: Place<'_>,
@@ -121,7 +121,7 @@ impl<'t> Parameters<'t> {
                     self.deadline = Some((deadline, member));
                 }
             }
-            // Of the branch that the deadline_reclaim examples are for.
+            // A key of the rt-app branch that the deadline_reclaim examples are for.
             "dl-reclaim" => {
                 place.boolean(member)?;
                 notes.add("dl-reclaim: a budget that others leave unused is not lent here");
@@ -197,7 +197,7 @@ pub struct Schedule {
     /// Nice value or real-time priority, as the policy has it.
     priority: i64,
     class: Class,
-    /// Nice value that a normal thread last got.
+    /// The last nice value of the thread under a normal policy.
     pub nice: i8,
     pub util_min: u32,
     pub util_max: u32,
@@ -207,7 +207,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Of a task whose key is at `at`.
+    /// The parameters of a task whose key is at `at`.
     pub fn of_task(
         given: &Parameters<'_>,
         default: Policy,
@@ -262,8 +262,8 @@ impl Schedule {
         Ok(steps)
     }
 
-    /// Sets policy, priority and budget. `fresh`: the policy is chosen anew, so that its defaults
-    /// hold.
+    /// Sets policy, priority and budget. With `fresh` the policy is chosen anew, so its defaults
+    /// apply.
     fn set_class(
         &mut self,
         given: &Parameters<'_>,
@@ -318,7 +318,7 @@ impl Schedule {
     }
 
     fn set_clamps(&mut self, given: &Parameters<'_>, place: Place<'_>) -> Result<(), Fault> {
-        // -1 takes a clamp back.
+        // -1 resets a clamp.
         let clamp = |value: i64, default| u32::try_from(value).unwrap_or(default);
         if let Some((value, _)) = given.util_min {
             self.util_min = clamp(value, 0);

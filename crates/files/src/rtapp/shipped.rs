@@ -1,4 +1,4 @@
-//! The files in workloads/ show the whole grammar: a test of them is a test of all of it.
+//! The files in workloads/ use the whole grammar, so that a test of them tests all of it.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

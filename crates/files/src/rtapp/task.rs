@@ -7,10 +7,11 @@ use evenkeel_machine::{CoreId, Nanos};
 
 use super::error::{Fault, Problem};
 use super::event::{Events, PRIVATE_TIMER, Task};
-use super::global::{Global, Notes};
+use super::global::Global;
 use super::json::Member;
 use super::keys::{self, Event};
 use super::names::Resources;
+use super::notes::Notes;
 use super::place::{GREATEST, Given, Place};
 use super::schedule::{Parameters, Schedule};
 use evenkeel_model::{Application, Iteration, Program, ProgramId, Step, ThreadSpec, TimerMode};
@@ -24,11 +25,11 @@ pub const MAX_NAME_BYTES: usize = 256;
 /// The most CPU numbers in the affinities of all threads together.
 const MAX_AFFINITY_ENTRIES: u64 = 1 << 22;
 
-/// What of a task remains once its program is made.
+/// What is kept of a task once its program is made.
 struct TaskRead<'t> {
     member: &'t Member,
     instances: u32,
-    /// Of the first instance; others differ in name only.
+    /// The first instance; the others differ in name only.
     thread: ThreadSpec,
     absolute_timers: BTreeSet<u32>,
 }
@@ -139,8 +140,8 @@ fn finish(
     Ok(app)
 }
 
-/// Numbers the timers of a thread's own on from the shared ones, and makes those absolute that are
-/// so anywhere.
+/// Numbers a thread's own timers after the shared ones, and makes a timer absolute everywhere if it
+/// is so anywhere.
 fn settle_timers(steps: &mut [Step], shared: (u32, &BTreeSet<u32>), own_absolute: &BTreeSet<u32>) {
     let (shared_count, shared_absolute) = shared;
     for step in steps {
@@ -222,9 +223,9 @@ fn read_task<'t>(
     let steps = match phases {
         None => {
             let body = read_events(events, object, place, &mut task, member)?;
-            // rt-app reads the loop of a task without phases as that of its one phase.
+            // rt-app reads the loop of a task without phases as the loop of its one phase.
             let times = times.map_or(Times::Endless, Times::of_phase);
-            looped(times, events.told(body, (0, 1), times))
+            looped(times, events.iteration(body, (0, 1), times))
         }
         Some(phases) => {
             let (body, first_cores) =
@@ -299,7 +300,7 @@ fn read_phases(
         }
         steps.extend(schedule.enter_phase(&parameters, place, phase.at, &mut events.notes)?);
         let body = read_events(events, object, place, task, phase)?;
-        steps.extend(looped(times, events.told(body, (number, phases.len()), times)));
+        steps.extend(looped(times, events.iteration(body, (number, phases.len()), times)));
     }
     Ok((steps, first_cores))
 }
@@ -327,9 +328,9 @@ fn loops(place: Place<'_>, member: &Member) -> Result<i64, Fault> {
 }
 
 impl Events<'_> {
-    /// An iteration of a phase, given its number and how many there are: with its beginning and
-    /// end, where they are to be told.
-    fn told(&self, body: Vec<Step>, (phase, of): (usize, usize), times: Times) -> Vec<Step> {
+    /// An iteration of a phase, given its number and how many there are; with its beginning and end
+    /// where they are reported.
+    fn iteration(&self, body: Vec<Step>, (phase, of): (usize, usize), times: Times) -> Vec<Step> {
         if !self.iterations {
             return body;
         }
@@ -348,12 +349,13 @@ enum Times {
 }
 
 impl Times {
-    /// rt-app compares after it has counted: a phase of 0 times never stops either.
+    /// The count of a phase. rt-app compares after it has counted, so a phase of 0 times never
+    /// stops either.
     fn of_phase(times: i64) -> Self {
         if times > 0 { Self::Finite(times.unsigned_abs()) } else { Self::Endless }
     }
 
-    /// rt-app compares before it starts: a task of 0 times ends at once.
+    /// The count of a task. rt-app compares before it starts, so a task of 0 times ends at once.
     fn of_task(times: i64) -> Self {
         u64::try_from(times).map_or(Self::Endless, Self::Finite)
     }

@@ -1,5 +1,5 @@
-//! What all formats come to: tasks with times, edges with volumes; and the application made of
-//! them.
+//! The common form of all formats, tasks with times and edges with volumes, and the application
+//! made of it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -29,7 +29,7 @@ pub struct Draft {
     pub tasks: Vec<(String, u64)>,
     /// Before, after, bytes.
     pub edges: Vec<(usize, usize, u64)>,
-    /// Whether the file says anything of volumes.
+    /// True if the file states volumes.
     pub volumes: bool,
     /// What was read but has no meaning here.
     pub notes: Vec<String>,
@@ -82,8 +82,8 @@ impl Draft {
         })
     }
 
-    /// A topological order: of tasks that could come next, the first of the file (Kahn, CACM 5(11),
-    /// 1962).
+    /// A topological order: of the tasks that could come next, it takes the first of the file
+    /// (Kahn, CACM 5(11), 1962).
     fn order(&self) -> Result<Vec<usize>, Fault> {
         let mut missing = vec![0_usize; self.tasks.len()];
         let mut after: Vec<Vec<usize>> = vec![Vec::new(); self.tasks.len()];
@@ -115,8 +115,8 @@ impl Draft {
         }
     }
 
-    /// A task on a cycle. Tasks that never came up are on one or behind one: going back among them
-    /// ends on one.
+    /// A task on a cycle. Tasks missing from the order are on a cycle or behind one, so going back
+    /// among them ends on one.
     fn cycle(&self, missing: &[usize]) -> Option<usize> {
         let mut before = vec![None; missing.len()];
         for &(from, to, _) in self.edges.iter().filter(|(from, ..)| missing[*from] > 0) {
@@ -130,9 +130,9 @@ impl Draft {
     }
 }
 
-/// A time in nanoseconds, from one in a unit of so many; none where it is none.
+/// A time in nanoseconds, from `number` units of `unit_ns` each; `None` if it is out of range.
 pub fn nanos(number: f64, unit_ns: f64) -> Option<u64> {
     let ns = number * unit_ns;
-    // Not a number is not in the range either.
+    // NaN is not in the range either.
     (0.0..=LONGEST_NS).contains(&ns).then(|| ns.round() as u64)
 }

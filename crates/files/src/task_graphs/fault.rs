@@ -1,9 +1,9 @@
-//! What is wrong with a text, and where in it.
+//! Faults of a text, with their places.
 
 use super::TaskGraphError;
 use crate::text::behind;
 
-/// What is wrong, before the file's name is known.
+/// A fault, before the file's name is known.
 #[derive(Debug)]
 pub struct Fault {
     at: Option<Place>,
@@ -11,12 +11,12 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// Of no place in the text.
+    /// A fault without a place in the text.
     pub fn of(what: String) -> Self {
         Self { at: None, what }
     }
 
-    /// As an error of a file.
+    /// As an error of this file.
     pub fn within(self, file: &str) -> TaskGraphError {
         let (file, what) = (file.to_owned(), self.what);
         match self.at {
@@ -39,7 +39,7 @@ impl Place {
         Self { line, column }
     }
 
-    /// Where the byte `at` of a text is.
+    /// The place of the byte `at` of a text.
     pub fn of(text: &str, at: usize) -> Self {
         let (line, column) = behind(text.get(..at).unwrap_or(text));
         Self { line, column }

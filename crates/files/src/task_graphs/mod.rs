@@ -6,10 +6,10 @@
 //!       --draft--> Application: a graph, and a worker for each core
 //! ```
 //!
-//! A file says how long each task takes, on a machine of its own: that is taken for its time on one
+//! A file gives the time of each task on the machine of its author. It is taken for the time on one
 //! of the fastest cores, and work scales with capacity. All tasks exist from the start; neither
-//! creating nor taking one costs anything. Volumes are kept in the graph, in bytes; the cores of a
-//! machine share a memory, and handing data over takes no time.
+//! creating nor taking one costs anything. Volumes are kept in the graph, in bytes; they take no
+//! time, as the cores of a machine share a memory.
 
 mod dot;
 mod draft;
@@ -41,7 +41,7 @@ pub enum TaskGraphError {
     Of {
         /// File.
         file: String,
-        /// Where, what was found and expected.
+        /// The place, what was found and what was expected.
         what: String,
     },
 }
@@ -58,7 +58,7 @@ pub enum Format {
 }
 
 /// The format that a file is meant in, told from its content. Faults elsewhere in it do not matter,
-/// so that they can be told by [`parse`].
+/// so that [`parse`] can report them.
 pub fn looks_like(bytes: &[u8]) -> Option<Format> {
     let text = String::from_utf8_lossy(bytes);
     if wfcommons::looks_like(&text) {

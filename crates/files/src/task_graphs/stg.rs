@@ -25,8 +25,8 @@ const UNIT_NS: f64 = 1e6;
 /// A number and where it stands.
 type Number = (u64, Place);
 
-/// Whether the first line that says something is one whole number and the next begins with two, or
-/// two and the next is task 0's.
+/// True if the first two lines that are not empty begin a graph: the first is one whole number and
+/// the next begins with two, or the first is two numbers and the next is task 0's.
 pub fn looks_like(text: &str) -> bool {
     let lines = text.lines().map(without_comment).filter(|line| !line.trim().is_empty());
     let mut lines = lines
@@ -98,7 +98,7 @@ pub fn read(text: &str) -> Result<Draft, Fault> {
     Ok(draft)
 }
 
-/// Reads the line of a task; what it waits for.
+/// Reads the line of a task. Gives its predecessors.
 fn task(draft: &mut Draft, numbers: &[Number], start: Place) -> Result<Vec<Number>, Fault> {
     let &[(id, id_at), (time, time_at), (count, count_at), ref before @ ..] = numbers else {
         let what = format!(
@@ -126,7 +126,7 @@ fn task(draft: &mut Draft, numbers: &[Number], start: Place) -> Result<Vec<Numbe
     Ok(before.to_vec())
 }
 
-/// The numbers of a line, of which `number` are before.
+/// The numbers of a line; `number` is how many lines come before it.
 fn numbers(number: usize, line: &str) -> Result<Vec<Number>, Fault> {
     let line = without_comment(line);
     let mut numbers = Vec::new();

@@ -17,9 +17,8 @@
 //! migration takes it, though the schema of 1.3 says KB.
 //!
 //! A task takes its `runtimeInSeconds`, whatever number of cores (`coreCount`) it had; an edge
-//! hands over the files that the parent puts out and the child takes in. Parents and children say
-//! the same twice: an edge that one of them has is an edge. What else the format has (machines,
-//! memory, energy, commands) means nothing here.
+//! hands over the files that the parent writes and the child reads. Parents and children state each
+//! edge twice; stated once, it counts, too. Machines, memory, energy and commands are ignored.
 
 use std::collections::{HashMap, HashSet};
 
@@ -30,7 +29,7 @@ use super::fault::{Fault, Place};
 use crate::rtapp::has_object_member;
 use crate::text::cut;
 
-/// What `schemaVersion` may be: with the tasks of specification and execution apart, and together.
+/// Values of `schemaVersion`: versions that specify and execute tasks apart, and older ones.
 const VERSIONS: [&str; 2] = ["1.5", "1.6"];
 const OLDER_VERSIONS: [&str; 2] = ["1.3", "1.4"];
 
@@ -134,7 +133,7 @@ enum Link {
     Output,
 }
 
-/// Where tasks are specified, and where it is told how long they took.
+/// The keys under which tasks are specified and under which their times stand.
 struct Paths {
     specified: &'static str,
     executed: &'static str,
@@ -144,7 +143,8 @@ const PATHS: Paths =
     Paths { specified: "workflow.specification.tasks", executed: "workflow.execution.tasks" };
 const OLDER_PATHS: Paths = Paths { specified: "workflow.tasks", executed: "workflow.tasks" };
 
-/// Takes an older version's tasks apart, as WfCommons' own migration does.
+/// Splits an older version's tasks into specification and execution, as WfCommons' own migration
+/// does.
 fn apart(older: OlderWorkflow) -> Result<Workflow, Fault> {
     let mut specification = Specification { tasks: Vec::new(), files: Vec::new() };
     let mut execution = Execution { tasks: Vec::new() };
@@ -186,7 +186,7 @@ fn apart(older: OlderWorkflow) -> Result<Workflow, Fault> {
     Ok(Workflow { specification, execution })
 }
 
-/// Whether a text is an object with a member `workflow` that is an object.
+/// True if a text is an object with a member `workflow` that is an object.
 pub fn looks_like(text: &str) -> bool {
     has_object_member(text, "workflow")
 }
@@ -208,7 +208,7 @@ pub fn read(text: &str) -> Result<Draft, Fault> {
     };
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let head: Head = serde_json::from_str(text).map_err(syntax)?;
-    // The version first: another one's file has its parts elsewhere.
+    // The version is checked first: a file of another version has its parts elsewhere.
     let (paths, workflow) = match head.schema_version.as_deref() {
         Some(version) if VERSIONS.contains(&version) => {
             (PATHS, serde_json::from_str::<Instance>(text).map_err(syntax)?.workflow)

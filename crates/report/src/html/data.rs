@@ -1,4 +1,4 @@
-//! What the page's plots are drawn from.
+//! The data of the page's plots.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::labels;
 use crate::timeline::Timeline;
 use crate::verdict::BASELINE;
 
-/// Stretches of all timelines together, so that a page stays small.
+/// Most stretches in all timelines together, so that a page stays small.
 const MOST_STRETCHES_IN_ALL: usize = 100_000;
 /// Ticks in the longest run of a page: finer than any screen.
 const TICKS: u64 = 1_000_000;
@@ -19,7 +19,7 @@ const TICKS: u64 = 1_000_000;
 /// All plots' data.
 #[derive(Debug, Serialize)]
 pub(super) struct Data {
-    /// By name with the knobs that differ, in order of first appearance.
+    /// Names of the policies with the knobs that differ, in order of first appearance.
     pub policies: Vec<String>,
     /// Index of the policy that others are compared with.
     pub baseline: usize,
@@ -29,16 +29,16 @@ pub(super) struct Data {
     pub points: Vec<Point>,
     /// Kinds of core that any machine has, in order of first appearance.
     pub kinds: Vec<String>,
-    /// Who ran where.
+    /// The timelines.
     pub timelines: Vec<Lanes>,
 }
 
-/// What the points of one place of a plot have in common.
+/// What the points at one place of a plot have in common.
 #[derive(Debug, Serialize)]
 pub(super) struct Workload {
-    /// Short: the workloads alone where all is of one machine.
+    /// A short name: without the machine if all runs are of one machine.
     pub name: String,
-    /// A set duration ended every run of it.
+    /// True if a set duration ended every run of it.
     pub timed: bool,
 }
 
@@ -84,12 +84,12 @@ pub(super) struct Lanes {
     pub end: u64,
     /// By lane, flat: thread, ticks since the end of the stretch before, length in ticks.
     pub stretches: Vec<Vec<u64>>,
-    /// Seconds in a column, where only the longest runs are shown.
+    /// Seconds of a column, if the timeline shows only the thread that ran longest in each column.
     pub column_s: Option<f64>,
 }
 
 impl Data {
-    /// Of records that did not fail.
+    /// The data of records that did not fail.
     pub fn new(records: &[Record], timelines: &[Timeline], meta: &Meta) -> Self {
         let labels = labels::policies(records);
         let mut policies: Vec<String> = vec![];
@@ -153,7 +153,7 @@ impl Data {
             })
         });
         let workload = |group: labels::Group| {
-            // A run that was done before its duration was over has a time that tells something.
+            // If a run was done before its duration was over, its time counts.
             let mut runs = group
                 .records
                 .iter()
@@ -167,31 +167,31 @@ impl Data {
         Self { policies, baseline, groups, points, kinds, timelines }
     }
 
-    /// Whether a policy that ran has not run all groups.
+    /// True if a policy that ran has not run all groups.
     pub fn incomplete(&self) -> bool {
         let runs = |policy| self.points.iter().filter(|point| point.policy == policy).count();
         (0..self.policies.len()).map(runs).any(|runs| runs > 0 && runs < self.groups.len())
     }
 
-    /// Whether any point has this measure.
+    /// True if any point has this measure.
     pub fn any(&self, measure: impl Fn(&Point) -> Option<f64>) -> bool {
         self.points.iter().any(|point| measure(point).is_some())
     }
 
-    /// Whether a measure of runs that are over when their work is done applies to any workload.
+    /// True if the measure of runs that end when their work is done applies to any workload.
     pub fn any_free(&self) -> bool {
         self.groups.iter().any(|group| !group.timed)
     }
 
-    /// Whether any workload ended at a set time, and has latencies.
+    /// True if any workload ended at a set time, and has latencies.
     pub fn any_timed(&self) -> bool {
         self.points
             .iter()
             .any(|point| self.groups[point.group].timed && point.wake_p99_us.is_some())
     }
 
-    /// The geometric mean, over those `groups` in which both have it, of a policy's measure divided
-    /// by the baseline's, and how many these are. `None` where there is no such group.
+    /// The geometric mean of a policy's measure divided by the baseline's, over those `groups` in
+    /// which both have it, and the number of these groups. `None` if there is no such group.
     pub fn against_baseline(
         &self,
         policy: usize,
@@ -249,7 +249,7 @@ impl Point {
 
 impl Lanes {
     fn new(group: usize, policy: usize, timeline: Timeline, tick_ns: u64) -> Self {
-        // Only threads that are seen, in the order that the log has them.
+        // Only threads that appear, in the order of the log.
         let mut seen: BTreeMap<usize, usize> =
             timeline.stretches.iter().map(|stretch| (stretch.thread, 0)).collect();
         let mut threads = vec![];

@@ -1,4 +1,4 @@
-//! What a figure of a study is drawn from: its table, parted into panels and series.
+//! The data of a study's figure: its table, divided into panels and series.
 
 use evenkeel_studies::{Cell, Exhibit, Figure, Shape};
 use serde::Serialize;
@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::exhibit::cells;
 use crate::labels::distinct;
 
-/// Bars or names in one panel that still stand well beside another panel.
+/// Most bars or names in a panel that is still narrow enough to stand beside another.
 const BARS_BESIDE: usize = 20;
 
 /// A figure.
@@ -16,12 +16,11 @@ pub(super) struct Drawing {
     log_y: bool,
     x_title: String,
     y_title: String,
-    /// In all panels the same, and in this order.
+    /// The series, the same and in this order in all panels.
     pub series: Vec<String>,
     /// At least one.
     pub panels: Vec<Panel>,
-    /// Whether there are values that its axis has no place for, and that it has no bars to write at
-    /// the foot of.
+    /// True if there are values that its axis cannot show and that it has no bar to write below.
     #[serde(skip)]
     pub leaves_out: bool,
 }
@@ -31,7 +30,7 @@ pub(super) struct Drawing {
 pub(super) struct Panel {
     /// Empty where there is only one.
     pub title: String,
-    /// What stands along the horizontal axis, place by place; `None`: numbers do.
+    /// The names along the horizontal axis, place by place; `None`: numbers.
     names: Option<Vec<String>>,
     /// By series.
     points: Vec<Vec<Point>>,
@@ -49,7 +48,7 @@ struct Point {
 }
 
 impl Drawing {
-    /// `None`: it names a column that the table does not have, or there is nothing to draw.
+    /// `None` if a column that it names is missing from the table, or there is nothing to draw.
     pub fn new(exhibit: &Exhibit, figure: &Figure) -> Option<Self> {
         let column = |name: &String| exhibit.columns.iter().position(|column| column.name == *name);
         let x = column(&figure.x)?;
@@ -75,8 +74,7 @@ impl Drawing {
             Some(Cell::Number(value)) if value.is_finite() => Some(*value),
             _ => None,
         };
-        // Where a bar would stand there is room to write a value of which a logarithm is not to be
-        // had.
+        // A bar chart has room to write a value that a logarithmic axis cannot show.
         let has_place = |y: f64| figure.shape == Shape::Bars || !figure.log_y || y > 0.0;
         let leaves_out =
             rows().any(|row| y.iter().filter_map(|&y| value(row, y)).any(|y| !has_place(y)));
@@ -120,7 +118,7 @@ impl Drawing {
         })
     }
 
-    /// Whether a panel takes the whole width of a page.
+    /// True if a panel takes the whole width of a page.
     pub fn is_wide(&self) -> bool {
         let stacks = if self.shape == Shape::Bars { self.series.len() } else { 1 };
         let bars = |panel: &Panel| panel.names.as_ref().map_or(0, |names| names.len() * stacks);

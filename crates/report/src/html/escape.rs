@@ -1,4 +1,4 @@
-//! Text from outside, made safe to stand in a page.
+//! Escapes text from outside, so that it is safe in a page.
 
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ pub(super) fn text(raw: &str) -> String {
             '>' => safe.push_str("&gt;"),
             '"' => safe.push_str("&quot;"),
             '\'' => safe.push_str("&#39;"),
-            // A page may hold no other control characters.
+            // Other control characters are not allowed in a page.
             '\n' | '\t' => safe.push(letter),
             letter if letter.is_control() => safe.push('\u{fffd}'),
             letter => safe.push(letter),

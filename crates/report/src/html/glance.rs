@@ -1,4 +1,4 @@
-//! The table that sets all policies in relation to the baseline.
+//! The table of all policies relative to the baseline.
 
 use std::fmt::Write;
 
@@ -13,15 +13,15 @@ struct Glance {
     /// Its unit where it is no ratio, and which way is better.
     hint: String,
     greater: bool,
-    /// Whether it is of workloads that end at a set time.
+    /// True if it is about workloads that end at a set time.
     of_timed: bool,
-    /// By policy, with the number of workloads that it is of.
+    /// By policy, the value and the number of workloads that it covers.
     values: Vec<Option<(f64, usize)>>,
     shown: fn(f64) -> String,
 }
 
 impl Glance {
-    /// The most workloads that any value is of.
+    /// The most workloads that any value covers.
     fn workloads(&self) -> usize {
         self.values.iter().flatten().map(|value| value.1).max().unwrap_or(0)
     }
@@ -39,11 +39,10 @@ impl Glance {
     }
 }
 
-/// The columns that apply to what ran; those of workloads that end at a set time come first where
-/// there is nothing else.
+/// The columns that apply to what ran. Columns of workloads that end at a set time come first if
+/// there are no other workloads.
 fn glances(data: &Data) -> Vec<Glance> {
-    /// Name, whether more is better, whether it tells something of workloads that end at a set
-    /// time, value.
+    /// Name; true if more is better; true if it applies to workloads that end at a set time; value.
     type Measure = (&'static str, bool, bool, fn(&Point) -> Option<f64>);
     const MEASURES: [Measure; 4] = [
         ("speedup", true, false, |point| Some(1.0 / point.time_s).filter(|rate| rate.is_finite())),
@@ -90,14 +89,14 @@ fn glances(data: &Data) -> Vec<Glance> {
     let mut all: Vec<Glance> = kept.into_iter().chain(latencies).chain(ratios).collect();
     all.retain(|glance| glance.workloads() > 0);
     if data.any_free() {
-        // Latencies are of some workloads only.
+        // Latencies cover some of the workloads only.
         all.sort_by_key(|glance| glance.of_timed);
     }
     all
 }
 
-/// How the periods of timers were kept in workloads that end at a set time, all of them together:
-/// no ratios.
+/// How well the periods of timers were kept in workloads that end at a set time, all of them
+/// together. These are no ratios.
 fn periods(data: &Data) -> [Glance; 2] {
     let of = |policy: usize| {
         let points = data

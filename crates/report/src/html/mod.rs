@@ -25,12 +25,12 @@ const BARS: &str = include_str!("../../assets/bars.js");
 const PLOTS: &str = include_str!("../../assets/page.js");
 const ECHARTS: &str = include_str!("../../assets/echarts/echarts.min.js");
 
-/// What a page says beside the records.
+/// What a page says besides the records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
     /// Heading; empty: made from the records.
     pub title: String,
-    /// What the runs have shown, in a sentence, which the page says first; empty:
+    /// The result of the runs in a sentence, which comes first on the page; empty:
     /// [`crate::verdict`] of the records.
     pub answer: String,
     /// The policy that others are compared with; `None`, or not among the records: `linux`, or the
@@ -44,7 +44,7 @@ pub struct Meta {
     pub policies: Vec<Described>,
     /// What made the records: `evenkeel 0.1.0`.
     pub made_by: String,
-    /// The command that made the records, for those who want to run it again; empty: not known.
+    /// The command that made the records, so that it can be run again; empty: not known.
     pub command: String,
 }
 
@@ -55,14 +55,14 @@ pub struct Described {
     pub name: String,
     /// A sentence.
     pub text: String,
-    /// Where it, or its figures, come from; may be empty.
+    /// Source of it, or of its figures; may be empty.
     pub source: String,
 }
 
 /// A page of plots and tables of records, with timelines of some of them.
 ///
 /// The same input gives the same bytes. Timelines together show at most some 60,000 stretches; the
-/// page says where one is coarser than the run.
+/// page says if one is coarser than the run.
 pub fn page(records: &[Record], timelines: &[Timeline], meta: &Meta) -> String {
     let data = Data::new(records, timelines, meta);
     let title = if meta.title.is_empty() { parts::title(records) } else { meta.title.clone() };
@@ -97,7 +97,8 @@ fn document(
     page.push_str("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     page.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
     page.push_str("<meta name=\"color-scheme\" content=\"light dark\">\n");
-    // Nothing is ever fetched: whatever a name holds, the browser asks no one.
+    // The page may fetch nothing: whatever a name contains, the browser loads nothing from
+    // elsewhere.
     page.push_str(
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src \
          'unsafe-inline'; \

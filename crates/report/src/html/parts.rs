@@ -1,4 +1,4 @@
-//! The page's text, tables and places for plots.
+//! The page's text, tables and placeholders for plots.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use crate::labels::{self, distinct};
 use crate::table::{is_best, number};
 use crate::verdict;
 
-/// Columns that a sheet of paper takes without smaller letters.
+/// Columns that fit a sheet of paper without smaller letters.
 pub(super) const COLUMNS_ON_PAPER: usize = 9;
 
 /// A heading for records.
@@ -86,7 +86,7 @@ fn distinct_seeds(records: &[Record]) -> usize {
     records.iter().map(|record| record.seed).collect::<std::collections::BTreeSet<_>>().len()
 }
 
-/// What the page says first: what the runs have shown, or what a single one came to.
+/// The first sentence of the page: the result of the runs, or of a single one.
 pub(super) fn answer(records: &[Record], data: &Data, meta: &Meta) -> String {
     let said = match records {
         _ if !meta.answer.is_empty() => meta.answer.clone(),
@@ -126,14 +126,14 @@ fn of_one(run: &Record, data: &Data) -> String {
     said + "."
 }
 
-/// A table in a place of its own that scrolls where there is no room for it.
+/// A table that scrolls if there is no room for it.
 pub(super) fn scroll(table: &str) -> String {
     format!(
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table\">{table}</div>\n"
     )
 }
 
-/// The colour of a policy; the script gives it.
+/// The colour of a policy, which the script sets.
 pub(super) fn swatch(data: &Data, policy: usize) -> String {
     if data.policies.len() < 2 {
         String::new()
@@ -142,8 +142,7 @@ pub(super) fn swatch(data: &Data, policy: usize) -> String {
     }
 }
 
-/// Places for plots, each only where there is something to draw, or a sentence that says why there
-/// is nothing.
+/// Placeholders for plots that have data, or a sentence that says why there is none.
 pub(super) fn plots(data: &Data) -> String {
     if data.points.is_empty() {
         return String::new();
@@ -316,7 +315,7 @@ fn section(heading: &str, what: &str) -> String {
     format!("<section>\n<h2>{heading}</h2>\n{what}")
 }
 
-/// `which` says what it is of, where that is not all; may be empty.
+/// `which` says which workloads it covers, if not all; may be empty.
 fn figure(name: &str, caption: &str, which: &str) -> String {
     let which = if which.is_empty() { String::new() } else { format!("<small>{which}</small>") };
     format!("<figure><figcaption>{caption}{which}</figcaption>{}</figure>\n", plot(name, caption))
@@ -417,7 +416,7 @@ pub(super) fn runs(records: &[Record], data: &Data) -> String {
     html
 }
 
-/// The measures that the records have, less those that tell nothing where all runs end at a set
+/// The measures that the records have, without those that mean nothing if all runs end at a set
 /// time.
 fn applying(records: &[Record], data: &Data) -> Vec<&'static Column> {
     const OF_TIME: [&str; 3] = ["speedup", "EDP", "time"];
@@ -429,7 +428,7 @@ fn applying(records: &[Record], data: &Data) -> Vec<&'static Column> {
     shown
 }
 
-/// What the measures mean, of those that the records have.
+/// The meaning of the measures that the records have.
 pub(super) fn measures(records: &[Record], data: &Data) -> String {
     let shown = applying(records, data);
     let mut list = String::new();
@@ -474,7 +473,7 @@ pub(super) fn sources(meta: &Meta) -> String {
     if html.is_empty() { html } else { format!("<section>\n<h2>What ran</h2>\n{html}</section>\n") }
 }
 
-/// Who made the page, and how; either may be empty: not known.
+/// The program that made the page, and the command; either may be empty: not known.
 pub(super) fn footer(made_by: &str, command: &str) -> String {
     let mut html = String::from("<p>");
     if !command.is_empty() {

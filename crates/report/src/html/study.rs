@@ -12,14 +12,13 @@ use crate::exhibit::{cells, is_text, quick};
 
 const PLOTS: &str = include_str!("../../assets/study.js");
 
-/// What the page's plots are drawn from.
+/// The data of the page's plots.
 #[derive(Default, Serialize)]
 struct Data {
     figures: Vec<Drawing>,
 }
 
-/// A page of the figures and tables of a study. `command` made it, for those who want to run it
-/// again; empty: not known.
+/// A page of the figures and tables of a study. `command` made it; empty: not known.
 ///
 /// The same input gives the same bytes.
 pub fn study(study: &Reproduction, command: &str) -> String {
@@ -108,7 +107,7 @@ fn figures(exhibit: &Exhibit, data: &mut Data) -> String {
         let is_whole = alone || drawing.is_wide() || drawing.panels.len() > 1;
         let class = if is_whole { " class=\"whole\"" } else { "" };
         let _ = writeln!(html, "<figure{class}>");
-        // Its axes tell it from others where it is called as the table is.
+        // A figure with the title of its table is told from others by its axes.
         if *title != exhibit.title {
             let _ = writeln!(html, "<figcaption>{}</figcaption>", text(title));
         }

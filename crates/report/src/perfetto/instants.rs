@@ -1,12 +1,11 @@
-//! A log, taken apart into instants. A log tells of a run when it ends; a trace needs its
-//! beginning, too, and all that happens at one instant in an order in which causes come before
-//! effects.
+//! A log, sorted into instants. A log reports a run when it ends; a trace needs its beginning, too,
+//! and causes before effects within one instant.
 
 use evenkeel_machine::{ClusterId, CoreId, MicroWatts, Nanos, Work};
 use evenkeel_policy::ThreadId;
 use evenkeel_sim::{Entry, Log};
 
-/// A thread on a core, for longer than nothing.
+/// A thread's run on a core, of a length above 0.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
     pub thread: ThreadId,
@@ -67,7 +66,7 @@ impl Instants {
             }
         }
         all.begins.clone_from(&all.ends);
-        // Stable: what the log tells first stays first.
+        // The sort is stable: entries of one time stay in the log's order.
         all.begins.sort_by_key(|run| run.from);
         all.ends.sort_by_key(|run| run.to);
         all.wakes.sort_by_key(|wake| wake.at);
@@ -103,13 +102,12 @@ impl Instants {
     }
 }
 
-/// The leading items that hold.
+/// The leading items for which `holds` is true.
 fn upto<T>(items: &[T], holds: impl Fn(&T) -> bool) -> &[T] {
     &items[..items.iter().take_while(|item| holds(item)).count()]
 }
 
-/// `begins` in an order in which a thread comes after the one whose wake it answers at this
-/// instant.
+/// `begins`, ordered so that a thread comes after the one whose wake-up it answers at this instant.
 pub fn causal(instant: &Instant<'_>) -> Vec<Run> {
     let mut order = Vec::with_capacity(instant.begins.len());
     if instant.wakes.is_empty() || instant.begins.len() < 2 {

@@ -2,10 +2,10 @@
 //!
 //! Tracks: each core by name and kind, with a slice for each run; the clock of each cluster; the
 //! power of each core and of the whole machine; the progress of each thread. An arrow leads from
-//! where a thread woke another to the run that the other woke up to. Wakes by timers and devices
-//! have no arrow: nothing that ran caused them.
+//! where a thread woke another to the other's next run. Wakes by timers and devices have no arrow:
+//! nothing that ran caused them.
 //!
-//! How it is written is in crates/perfetto.
+//! crates/perfetto writes the format.
 
 mod instants;
 
@@ -53,10 +53,10 @@ pub enum TraceError {
 /// Writes the trace of a run.
 ///
 /// `apps` are the names of the applications by [`evenkeel_policy::AppId`]; one without a name goes
-/// by its number. Tell a writer that buffers: packets are small.
+/// by its number. Use a buffered writer: packets are small.
 ///
 /// # Errors
-/// Where the writer fails, or the log is not of this machine.
+/// The writer fails, or the log is not of this machine.
 pub fn write(
     machine: &Machine,
     apps: &[String],
@@ -73,7 +73,7 @@ pub fn write(
     Ok(writer.out.finish()?)
 }
 
-/// Whether the log can be of this machine.
+/// Checks that the log can be of this machine.
 fn check(machine: &Machine, log: &Log) -> Result<(), TraceError> {
     for entry in &log.entries {
         match *entry {
@@ -93,17 +93,17 @@ fn check(machine: &Machine, log: &Log) -> Result<(), TraceError> {
     Ok(())
 }
 
-/// What is known of a thread while the trace is written.
+/// State of a thread while the trace is written.
 #[derive(Default)]
 struct Thread {
     name: String,
-    /// Name's number, from the first event on.
+    /// Number of its interned name, from the first event on.
     iid: Option<u64>,
     /// Track of its progress.
     progress: u64,
     /// Start of its last run.
     last_run: Option<Nanos>,
-    /// Where it runs.
+    /// The core that it runs on.
     on: Option<CoreId>,
     /// Arrows that its next run ends.
     flows: Vec<u64>,
@@ -118,11 +118,11 @@ struct Writer<'a, W> {
     /// The whole machine's power.
     total_track: u64,
     threads: BTreeMap<ThreadId, Thread>,
-    /// Last power told, by core.
+    /// Last power written, by core.
     core_power: Vec<Option<MicroWatts>>,
     /// Cores that run, by cluster.
     cluster_busy: Vec<u32>,
-    /// What a cluster draws beside its cores while one of them runs, at its present clock.
+    /// Power of each cluster, without its cores, while one of them runs, at its present clock.
     cluster_power: Vec<MicroWatts>,
     total: Option<MicroWatts>,
     has_power: bool,
@@ -233,8 +233,8 @@ impl<'a, W: Write> Writer<'a, W> {
             }
             self.watts(at, self.power_tracks[core.index()], power)?;
         }
-        // A waker that has run until now wakes from its slice before that ends; one that runs from
-        // now on, from within it.
+        // A waker whose run ends now wakes from within that run; one whose run begins now, from
+        // within the new one.
         let mut later = vec![];
         for wake in instant.wakes {
             if !self.wake(wake)? {
@@ -267,8 +267,8 @@ impl<'a, W: Write> Writer<'a, W> {
         Ok(())
     }
 
-    /// Draws the start of an arrow; not where the waker does not run now, or the woken thread never
-    /// runs again.
+    /// Draws the start of an arrow. Draws none if the waker does not run now, or if the woken
+    /// thread never runs again.
     fn wake(&mut self, wake: &Wake) -> Result<bool, TraceError> {
         let Some(core) = self.threads.get(&wake.by).and_then(|thread| thread.on) else {
             return Ok(false);
@@ -350,7 +350,7 @@ impl<'a, W: Write> Writer<'a, W> {
         Ok(self.out.event(at, event)?)
     }
 
-    /// Puts an event under the name of a thread, which the first such event tells.
+    /// Puts an event under the name of a thread. The first such event defines the name.
     fn put_named(
         &mut self,
         at: Nanos,
@@ -367,8 +367,8 @@ fn unit(name: &str) -> CounterDescriptor {
     CounterDescriptor { unit_name: Some(name.into()), ..CounterDescriptor::default() }
 }
 
-/// What a cluster at this clock draws beside its cores; at the highest clock where this one is
-/// above it.
+/// Power of a cluster without its cores at this clock, or at its highest clock if this one is above
+/// it.
 fn shared_power(machine: &Machine, cluster: &Cluster, khz: u64) -> MicroWatts {
     let opps = machine.kinds.get(cluster.kind.index()).map_or(&[][..], |kind| &kind.opps);
     let at = opps.iter().find(|opp| opp.khz >= khz).or(opps.last());

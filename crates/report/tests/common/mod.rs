@@ -62,7 +62,7 @@ pub fn machine(cores: u32) -> Machine {
     }
 }
 
-/// Numbers that look like chance, the same every time.
+/// Pseudo-random numbers, the same every time.
 pub struct Dice(pub u64);
 
 impl Dice {

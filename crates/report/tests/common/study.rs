@@ -5,8 +5,7 @@ use evenkeel_studies::{CarriedOut, Cell, Column, Exhibit, Figure, Reproduction, 
 
 use super::Dice;
 
-/// Programs on parts of a machine under policies; all that is called `name`, where names come from
-/// outside.
+/// Programs on parts of a machine under policies. All names that come from outside are `name`.
 pub fn study(name: &str) -> Reproduction {
     let columns = [
         ("program", ""),
@@ -60,7 +59,7 @@ pub fn study(name: &str) -> Reproduction {
         rows: rows.clone(),
     };
     let mut of_one: Vec<Vec<Cell>> = rows.into_iter().skip(9).take(3).collect();
-    // On a logarithmic axis: one that is 0, one below 1, one above.
+    // For a logarithmic axis: one value that is 0, one below 1, one above.
     of_one[0][4] = Cell::from(0.0);
     of_one[1][4] = Cell::from(0.2);
     let one = Exhibit {

@@ -1,9 +1,8 @@
 //! Mixes with multithreaded programs on amd-2b10s: the ten named ones, and random ones.
 //!
-//! The slowdown of a multithreaded program depends on what it is compared with: alone on the
-//! fastest cores only, of which it has two for all its threads, or alone on the whole machine,
-//! where its first threads have the two big cores and the others small ones. The first is
-//! Evenkeel's measure; both are shown.
+//! The slowdown of a multithreaded program depends on its reference. Alone on the fastest cores, it
+//! has two of them for all its threads. Alone on the whole machine, its first threads have the two
+//! big cores and the others small ones. The first is Evenkeel's measure; both are shown.
 
 use evenkeel_machine::Machine;
 use evenkeel_metrics::{Record, measures};
@@ -43,11 +42,11 @@ const NAMED: [&str; 10] = [
 const DRAWN: usize = 44;
 const QUICK_DRAWN: usize = 4;
 
-/// Of a program's full length, for a first look.
+/// Part of a program's full length, for a first look.
 const QUICK_SIZE: f64 = 0.1;
 
-/// What a program is compared with where the whole machine is its own: the policy that only looks
-/// for throughput.
+/// The policy of a program that has the whole machine for itself: one that only maximises
+/// throughput.
 const ALONE: &str = "hsp";
 
 /// A mix with its name.
@@ -147,7 +146,7 @@ impl Alone {
         ))
     }
 
-    /// Of a program of the mixes; others are not known.
+    /// The time of a program of the mixes; others are not known.
     fn seconds(&self, app: &Application) -> f64 {
         self.0.iter().find(|(known, _)| known == app).map_or(f64::NAN, |(_, seconds)| *seconds)
     }

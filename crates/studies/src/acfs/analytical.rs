@@ -12,10 +12,10 @@
 //!                  F = share of ticks on a big core
 //! ```
 //!
-//! Without its threshold acfs needs no carrying out: it keeps the `v` of all that contend equal, so
-//! they grow at one rate `r`, and `F + (1 - F) / SF = r` is a slowdown of `1 / r` for each of them,
-//! which is the optimum. What the iteration shows is the grain of the threshold. Beside it the
-//! policy itself, in the simulator, with programs that end and start again.
+//! Without its threshold acfs has a closed form. It keeps the `v` of all contending threads equal,
+//! so they grow at one rate `r`, and `F + (1 - F) / SF = r` is a slowdown of `1 / r` for each of
+//! them, which is the optimum. The iteration shows the effect of the threshold. A further column
+//! has the policy itself in the simulator, with programs that end and start again.
 
 use evenkeel_machine::{KindId, Machine};
 use evenkeel_metrics::Record;
@@ -40,16 +40,16 @@ const GREATEST_FACTOR: f64 = 4.7;
 /// Big cores.
 const FAST: usize = 2;
 
-/// How long the rule is carried out.
+/// How long the rule is iterated.
 const HOUR_MS: f64 = 3_600_000.0;
 
-/// Times the 120 s of an application of W1 to W10 on a small core.
+/// Factor on the 120 s of an application of W1 to W10 on a small core.
 const SIZE: f64 = 10.0;
 
 /// Columns of the tables.
 const COLUMNS: [&str; 5] = ["hsp", "round-robin", "opt-unfairness", "acfs", "acfs simulated"];
 
-/// What each policy comes to on one workload.
+/// The results of each policy on one workload.
 struct Answer {
     /// Unfairness and ASP, by column.
     measures: [(f64, f64); COLUMNS.len()],
@@ -72,7 +72,7 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     });
     throughput.remarks = vec![deviation(&answers)];
     let fairness = table("Normalised unfairness", "normalised unfairness", |(unfairness, _)| {
-        // Less than 10^-12 is what arithmetic leaves of nothing.
+        // A value below 10^-12 is a rounding error of 0.
         ((unfairness - 1.0) / (GREATEST_FACTOR - 1.0) * 1e12).round() / 1e12
     });
     Ok(vec![throughput, fairness, shares(&answers)])
@@ -110,16 +110,16 @@ fn answers(runs: &Runs) -> Result<Vec<Answer>, StudyError> {
     Ok(bounds::WORKLOADS.iter().zip(runs.records(&cases)?).map(answer).collect())
 }
 
-/// The greatest factors have a big core all the time.
+/// The applications with the greatest factors have a big core all the time.
 fn hsp(factors: &[f64; 4]) -> [f64; 4] {
     let mut order = [0, 1, 2, 3];
     order.sort_by(|&a: &usize, &b| factors[b].total_cmp(&factors[a]));
     std::array::from_fn(|i| if order[..FAST].contains(&i) { 1.0 } else { 0.0 })
 }
 
-/// Shares of big-core time that the rule of acfs comes to: `v` grows by the tick on big cores and
-/// by a factor's part of it on small ones, and the greatest there trades places with the least here
-/// while they are further apart than the threshold.
+/// Shares of big-core time by the rule of acfs. `v` grows by the tick on big cores and by a
+/// factor's part of it on small ones. The greatest `v` of the big cores and the least of the small
+/// ones swap while they are further apart than the threshold.
 fn acfs_by_its_rule(factors: &[f64; 4], knobs: &Knobs) -> [f64; 4] {
     let (swap_ms, tick_ms) = (knobs.number("swap"), knobs.number("tick"));
     let n = factors.len() as f64;
@@ -154,7 +154,7 @@ fn simulated_shares(machine: &Machine, record: &Record) -> [f64; 4] {
     })
 }
 
-/// How far the simulated policy is from the bound at most.
+/// The greatest distance of the simulated policy from the bound.
 fn deviation(answers: &[Answer]) -> String {
     let (optimum, simulated) = (2, 4);
     let greatest = |of: fn(&(f64, f64)) -> f64| {

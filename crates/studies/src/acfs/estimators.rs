@@ -1,4 +1,4 @@
-//! What errors of the speedup factors do: the means over the mixes on quickia, by estimator.
+//! Effects of errors of the speedup factors: the means over the mixes on quickia, by estimator.
 
 use evenkeel_metrics::Record;
 use evenkeel_sim::Estimator;
@@ -7,19 +7,19 @@ use super::table::ByPolicy;
 use super::{MIXES, QUICKIA, asp, mean, unfairness};
 use crate::{Exhibit, Runs, StudyError};
 
-/// The schedulers that go by an estimate of each thread.
+/// The schedulers that use an estimate of each thread's speedup factor.
 const POLICIES: [&str; 4] = ["hsp", "prop-sp", "eqp", "acfs"];
 
 /// Standard deviations of the relative error.
 const ERRORS: [f64; 4] = [0.05, 0.1, 0.2, 0.4];
 
-/// Draws of the errors: the mean of so many is shown.
+/// Draws of the errors; the mean over them is shown.
 const DRAWS: u64 = 10;
 
 /// The same for a first look.
 const QUICK_DRAWS: u64 = 2;
 
-/// An estimator with its name, and how often it is drawn.
+/// An estimator with its name, and the number of its draws.
 struct Row {
     name: String,
     estimator: Estimator,

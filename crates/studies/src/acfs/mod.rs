@@ -19,7 +19,7 @@ use evenkeel_policy::bounds::{Optimum, opt_unfairness};
 
 use crate::{Experiment, Runs, Study, StudyError};
 
-/// See the file's head.
+/// The ACFS study.
 pub const STUDY: Study = Study {
     name: "acfs",
     title: "Towards completely fair scheduling on asymmetric single-ISA multicore processors",
@@ -92,14 +92,14 @@ const MIXES: [&str; 9] = [
     "2STM-2STL",
 ];
 
-/// What is compared, in the order of the study's figures.
+/// The policies compared, in the order of the study's figures.
 const SCHEDULERS: [&str; 7] =
     ["hsp", "prop-sp", "round-robin", "a-dwrr", "eqp", "acfs", "acfs-static"];
 
 /// How often the longest program of a mix must end (the study's rule).
 const ENDS: u32 = 3;
 
-/// A mix of these programs: one that ends starts again until the longest has ended so often.
+/// A mix of these programs. One that ends starts again until the longest has ended [`ENDS`] times.
 fn mix(
     runs: &Runs,
     machine: &Machine,
@@ -126,8 +126,8 @@ fn asp(record: &Record) -> f64 {
     record.asp.unwrap_or(0.0)
 }
 
-/// The bound for single-threaded programs that have run together, by their factors over a whole
-/// run: time alone on a small core / on a big one.
+/// The bound for single-threaded programs that ran together, by their factors over a whole run:
+/// time alone on a small core / on a big one.
 fn bound(machine: &Machine, record: &Record) -> Optimum {
     let factors: Vec<f64> =
         record.apps.iter().map(|app| app.alone_slow_s / app.alone_fast_s).collect();

@@ -1,5 +1,5 @@
-//! Four programs of which one weighs more and more. Equal progress is then equal slowdown x weight,
-//! for as long as a big core can give it.
+//! Four programs, one of which gets a greater and greater weight. Equal progress is then equal
+//! slowdown x weight, as long as a big core can provide it.
 
 use evenkeel_metrics::{Record, measures};
 use evenkeel_policy::weight_of;

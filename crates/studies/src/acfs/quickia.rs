@@ -1,5 +1,5 @@
 //! The nine mixes of single-threaded programs on quickia under every scheduler, with true speedup
-//! factors; and what errors of the factors do to that.
+//! factors and with errors of the factors.
 
 use evenkeel_metrics::Record;
 use evenkeel_policy::bounds::Optimum;
@@ -30,10 +30,10 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     Ok(exhibits)
 }
 
-/// The bound, played out.
+/// The bound as a policy in simulated time.
 const PLAYED_OUT: &str = "opt-unfairness";
 
-/// Beside the schedulers: the bound, solved and played out.
+/// Columns besides the schedulers: the bound, solved and played out.
 const BOUNDS: [&str; 2] = ["opt-unfairness", "played out"];
 
 /// Unfairness and ASP.
@@ -67,7 +67,7 @@ fn measure(runs: &Runs) -> Result<[ByPolicy; 2], StudyError> {
     ])
 }
 
-/// Which scheduler is best in the mean, the bound left out.
+/// The scheduler that is best on average, without the bound.
 fn best(what: &str, table: &ByPolicy, better: fn(f64, f64) -> bool) -> String {
     let means = table.means();
     let best = (1..SCHEDULERS.len())

@@ -3,21 +3,21 @@
 
 use evenkeel_model::SplitMix64;
 
-/// Single-threaded programs that are drawn from. With the multithreaded ones they are fourteen:
-/// those of the ten named mixes and mcf, so that there is a second one that memory binds. Which
-/// fourteen the study drew from is not known to us.
+/// Single-threaded programs that mixes are drawn from. With the multithreaded ones they are
+/// fourteen: those of the ten named mixes, and mcf as a second one bound by memory. Which fourteen
+/// the study used is not known.
 const SINGLE: [&str; 8] =
     ["gamess", "hmmer", "gobmk", "h264ref", "perlbench", "soplex", "astar", "mcf"];
 
 /// Multithreaded ones.
 const MULTI: [&str; 6] = ["fma3d_m", "wupwise_m", "semphy", "BLAST", "FFTW3D", "blackscholes_ps"];
 
-/// How many single-threaded programs, and threads of each multithreaded one: the shapes of the
-/// named mixes.
+/// Shapes of mixes: the number of single-threaded programs, and the threads of each multithreaded
+/// one. They are those of the named mixes.
 const SHAPES: [(usize, &[u32]); 5] =
     [(3, &[9]), (2, &[5, 5]), (1, &[6, 5]), (0, &[4, 4, 4]), (0, &[6, 6])];
 
-/// So many different mixes, as the names of their programs with the threads of each.
+/// Draws `count` different mixes, as the names of their programs with the threads of each.
 pub(super) fn draw(count: usize, seed: u64) -> Vec<Vec<String>> {
     let mut random = SplitMix64(seed);
     let mut mixes: Vec<Vec<String>> = Vec::new();
@@ -36,7 +36,7 @@ pub(super) fn draw(count: usize, seed: u64) -> Vec<Vec<String>> {
     mixes
 }
 
-/// So many different ones, in the order in which they stand.
+/// Chooses `count` different ones, in the order in which they are listed.
 fn choose<'a>(all: &[&'a str], count: usize, random: &mut SplitMix64) -> Vec<&'a str> {
     let mut left: Vec<usize> = (0..all.len()).collect();
     let mut chosen: Vec<usize> =

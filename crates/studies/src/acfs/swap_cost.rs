@@ -1,5 +1,5 @@
-//! What swaps cost: the same programs with swaps from ten a second to one a second, for programs
-//! that compute and for programs that have much to fetch again after each.
+//! The cost of swaps: the same programs with ten swaps a second down to one, for programs that
+//! compute and for programs that must fetch much again after each swap.
 
 use evenkeel_metrics::Record;
 

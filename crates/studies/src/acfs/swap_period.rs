@@ -1,9 +1,9 @@
 //! Does the threshold keep the period of swaps, however many threads and big cores there are?
 //!
-//! A thread that leaves a big core has been there for one period: that is what `T_swap` promises,
-//! and what is measured: time of all big cores / number of swaps. With `threshold=fixed` it is
-//! `T_swap N / (2 (N - B))` for threads that are alike, and far longer where nearly all threads
-//! have a big core.
+//! `T_swap` promises that a thread that leaves a big core has been there for one period. The
+//! measure is the time of all big cores / number of swaps. With `threshold=fixed` it is `T_swap N /
+//! (2 (N - B))` for threads that are alike, and far longer where nearly all threads have a big
+//! core.
 
 use evenkeel_machine::{KindId, Machine, Nanos, Work};
 use evenkeel_model::{Application, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec};
@@ -19,7 +19,8 @@ pub(super) const SETTING: &str = "Machines of 12 cores with 1 to 10 big ones (th
     on a big core. 'alike': all of SF 2; 'mixed': SF from 1.4 to 2.6, spread evenly. --quick: 2, 6 \
     and 10 big cores, 20 s.";
 
-/// As many cores of either kind as a machine of 12 may have, of the kinds of amd-2b10s.
+/// A machine with every core of either kind that a machine of 12 may have, of the kinds of
+/// amd-2b10s.
 const TWELVE: &str = "
     name = 'amp-12'
     description = 'Parts of it with 12 cores: the machines of the swap period'
@@ -44,14 +45,14 @@ const TWELVE: &str = "
 
 const CORES: usize = 12;
 
-/// Speedup factor of those that are alike: the middle one of the mixed.
+/// Speedup factor of the equal programs: the middle of the mixed ones.
 const ALIKE: f64 = 2.0;
 
-/// Least and greatest of the mixed: within the range of amd-2b10s, and no thread gains so little
-/// that it never contends.
+/// Least and greatest factor of the mixed programs: within the range of amd-2b10s, and high enough
+/// for every thread to contend.
 const MIXED: (f64, f64) = (1.4, 2.6);
 
-/// What is run on each machine with each number of threads.
+/// The runs on each machine with each number of threads.
 const VARIANTS: [(&str, bool, &str); 4] = [
     ("adjusted, alike", false, "adjusted"),
     ("fixed, alike", false, "fixed"),
@@ -103,7 +104,7 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     Ok(vec![Exhibit { title: title.into(), columns, rows, figures: vec![figure], remarks }])
 }
 
-/// Applications that compute for longer than anybody looks.
+/// Applications that compute for longer than any run lasts.
 fn applications(count: usize, mixed: bool) -> Vec<Application> {
     let factor = |i: usize| {
         let place = if count > 1 { i as f64 / (count - 1) as f64 } else { 0.5 };
@@ -124,7 +125,7 @@ fn applications(count: usize, mixed: bool) -> Vec<Application> {
     (0..count).map(application).collect()
 }
 
-/// How long a thread stays on a big core; `None`: nobody ever left one.
+/// How long a thread stays on a big core; `None` if no thread ever left one.
 fn period_s(machine: &Machine, outcome: &Outcome) -> Option<f64> {
     let big_s = machine.cores_of(KindId(0)).count() as f64 * outcome.makespan.as_secs_f64();
     (outcome.swaps > 0).then(|| big_s / outcome.swaps as f64)

@@ -1,4 +1,4 @@
-//! What `uf` buys: throughput for unfairness, from the fairest there is to hsp.
+//! The effect of `uf`: throughput for unfairness, from the fairest setting to hsp.
 
 use evenkeel_metrics::Record;
 use evenkeel_policy::bounds::Optimum;
@@ -37,7 +37,7 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     let acfs_names = factors.iter().map(|factor| format!("acfs uf={factor}"));
     let names: Vec<String> =
         acfs_names.chain([END.to_owned(), "opt-unfairness".to_owned()]).collect();
-    // By scheduler, and for each by mix.
+    // For each scheduler the values by mix.
     let table = |of: fn(&Record) -> f64, of_bound: fn(&Optimum) -> f64| -> Vec<Vec<f64>> {
         let simulated = under_acfs
             .chunks(MIXES.len())
@@ -86,7 +86,7 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     ])
 }
 
-/// By how much the promise is kept or broken at worst. The last row is that of the bound.
+/// The worst deviation from the promised unfairness. The last row is that of the bound.
 fn promise(factors: &[f64], fairness: &[Vec<f64>]) -> String {
     let Some(bound) = fairness.last() else { return String::new() };
     let over = factors.iter().zip(fairness).flat_map(|(factor, of_mixes)| {

@@ -1,8 +1,8 @@
-//! Experiment 4: how many of age's assignments are the oracle's.
+//! Experiment 4: how many of age's assignments agree with the oracle's.
 //!
-//! A policy around the policy looks on: the simulator tells true distances; the policy within sees
-//! those of a profile in their place, where it has one, or predicts them all equal and does not
-//! look.
+//! A policy wraps the one under test and observes it. The simulator gives it true distances. The
+//! inner policy sees the distances of a profile instead, if it has one, or predicts them all equal
+//! and reads none.
 
 use std::cmp::Reverse;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,15 +22,15 @@ use crate::{Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
 
 const WAYS: [Way; 2] = [AGE, AGE_PROFILE];
 
-/// Distances that differ by no more than this share of the longer one are as good as equal.
+/// Distances that differ by at most this share of the longer one count as equal.
 const TOLERANCE: f64 = 0.05;
 
-/// Assignments, and those that agree with the oracle's.
+/// The number of assignments, and how many agree with the oracle's.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     all: u64,
     agree: u64,
-    /// Of these, those to cores of the fastest kind.
+    /// The assignments among these to cores of the fastest kind.
     fast: u64,
     fast_agree: u64,
 }
@@ -45,17 +45,17 @@ impl Tally {
     }
 }
 
-/// A policy that is looked at.
+/// A policy that is observed.
 struct Watched {
     policy: Box<dyn Policy>,
     profile: Option<Arc<Profile>>,
-    /// By thread, the queue that it was assigned to last; queues are cores.
+    /// By thread, the queue that it was last assigned to; queues are cores.
     homes: Vec<Option<QueueId>>,
     tally: Arc<Mutex<Tally>>,
 }
 
 impl Watched {
-    /// The policy within answers, and sees the profile's distances where it has one.
+    /// Asks the inner policy, which sees the profile's distances if it has a profile.
     fn answer(&mut self, event: Event, view: &View<'_>) -> Directives {
         let mut said = Directives::default();
         let Some(profile) = &self.profile else {
@@ -70,7 +70,7 @@ impl Watched {
         said
     }
 
-    /// Sets what runnable threads have beside what they would have if the oracle assigned.
+    /// Compares the assignments of runnable threads with those of the oracle.
     fn compare(&self, view: &View<'_>) {
         let mut jobs: Vec<(u64, ThreadId)> = view
             .runnable()
@@ -144,7 +144,7 @@ fn watch(runs: &Runs, program: Program, way: Way) -> Result<Tally, StudyError> {
     let tally = Arc::default();
     let mut watched = Watched {
         policy: case.make_policy()?,
-        // For the policy within: who looks on is told true distances.
+        // The inner policy's profile. The observer must see true distances.
         profile: case.config.profile.take(),
         homes: Vec::new(),
         tally: Arc::clone(&tally),

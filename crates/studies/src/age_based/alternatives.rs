@@ -1,4 +1,4 @@
-//! Experiments 5 and 6: age with one choice made otherwise.
+//! Experiments 5 and 6: age with one choice changed.
 
 use super::measure::{AGE, AGE_IW, BCJT, MACHINE, Relative, SHORTEST, Way, measure};
 use super::programs::{Class, programs};
@@ -6,7 +6,7 @@ use super::table::relative_times;
 use crate::exhibit::percent;
 use crate::{Exhibit, Runs, StudyError};
 
-/// Who has the fast core, and where threads wake.
+/// Which thread gets the fast core, and where threads wake.
 pub(super) fn orders(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     against_age(runs, "Longest or shortest first, sw or iw", &[AGE, SHORTEST, AGE_IW])
 }

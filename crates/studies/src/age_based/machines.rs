@@ -1,4 +1,4 @@
-//! Experiment 7: more fast cores, and less of a difference between the kinds.
+//! Experiment 7: more fast cores, and smaller differences between the kinds.
 
 use super::measure::{AGE, AGE_ORACLE, FCA_AGE, RR, Relative, SCALED_LOAD, Way, measure};
 use super::programs::{Class, programs};

@@ -16,13 +16,13 @@ pub(super) const MACHINE: &str = "amp-1f7s";
 /// Size of the run that is profiled.
 const PROFILED_SIZE: f64 = 0.1;
 
-/// A scheduler, as the tables call it.
+/// A scheduler, with its name in tables.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Way {
     pub(super) name: &'static str,
     pub(super) policy: &'static str,
     pub(super) knobs: &'static [(&'static str, &'static str)],
-    /// Whether a profile goes with it.
+    /// True if it gets a profile.
     pub(super) profiled: bool,
 }
 
@@ -46,8 +46,8 @@ pub(super) const SHORTEST: Way = way("age shortest first", "age", &[("order", "s
 pub(super) const AGE_IW: Way = way("age-iw-age", "age-iw-age", &[]);
 pub(super) const BCJT: Way = way("age bcjt", "age", &[("milestones", "bcjt")]);
 
-/// A workload on a machine under a scheduler, with what a smaller run of it shows where a profile
-/// goes with that.
+/// A workload on a machine under a scheduler, with a profile of a smaller run if the scheduler gets
+/// one.
 pub(super) fn case(
     runs: &Runs,
     workload: &str,
@@ -97,7 +97,8 @@ pub(super) fn measure(
 /// Execution times of programs over those on another machine or under another scheduler.
 pub(super) struct Relative<'a> {
     pub(super) ran: &'a [Ran],
-    /// Which runs are 1: the machine, or that of each run where `None`, and the scheduler.
+    /// The runs that count as 1: their machine, or `None` for that of each run, and their
+    /// scheduler.
     pub(super) base: (Option<&'static str>, Way),
 }
 
@@ -108,7 +109,7 @@ impl Relative<'_> {
         self.ran.iter().find(same).map(|ran| ran.outcome.makespan.as_secs_f64())
     }
 
-    /// Of one program.
+    /// The relative time of one program.
     pub(super) fn program(&self, program: Program, machine: &str, way: Way) -> Option<f64> {
         let (of, under) = (self.base.0.unwrap_or(machine), self.base.1);
         Some(self.time_s(program, machine, way)? / self.time_s(program, of, under)?)

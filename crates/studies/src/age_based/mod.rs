@@ -12,7 +12,7 @@ mod table;
 
 use crate::{Experiment, Study};
 
-/// See the file's head.
+/// The study of age-based scheduling.
 pub const STUDY: Study = Study {
     name: "age-based",
     title: "Age Based Scheduling for Asymmetric Multiprocessors",

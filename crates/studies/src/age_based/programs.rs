@@ -5,7 +5,7 @@
 pub(super) enum Class {
     /// Of PARSEC, symmetric.
     Symmetric,
-    /// Of PARSEC, asymmetric: assumed of these four.
+    /// Of PARSEC, asymmetric: assumed for these four.
     Asymmetric,
     /// Not of PARSEC: chosen for its asymmetry.
     Other,
@@ -26,10 +26,10 @@ impl Class {
 /// A program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Program {
-    /// As the study has it.
+    /// Its name in the study.
     pub(super) name: &'static str,
     pub(super) class: Class,
-    /// Whether it is in a quick look.
+    /// True if it is in a quick look.
     quick: bool,
 }
 
@@ -66,12 +66,12 @@ const PROGRAMS: [Program; 25] = [
     program("raytrace", Class::Other, true),
 ];
 
-/// Those with more than a thousand barrier entries: rounds that are shorter than the time between
-/// two balances.
+/// Programs with more than a thousand barrier entries: their rounds are shorter than the time
+/// between two balances.
 const MANY_ROUNDS: [&str; 3] = ["bodytrack", "fluidanimate", "streamcluster"];
 
 impl Program {
-    /// What it is called among the built-in workloads.
+    /// Its name among the built-in workloads.
     pub(super) fn workload(self) -> String {
         format!("sc09-{}", self.name)
     }
@@ -81,7 +81,7 @@ impl Program {
     }
 }
 
-/// Those that an experiment runs.
+/// The programs that an experiment runs.
 pub(super) fn programs(quick: bool) -> Vec<Program> {
     PROGRAMS.into_iter().filter(|program| program.quick || !quick).collect()
 }

@@ -14,12 +14,11 @@ use crate::{Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
 const WAYS: [Way; 7] = [SCALED_LOAD, LIN, RR, FCA_AGE, AGE, AGE_PROFILE, AGE_ORACLE];
 const AXIS: &str = "execution time, scaled-load = 1";
 
-/// Degrees of symmetry that a program of one's own is given: what counts as symmetric, and more and
-/// more that does not.
+/// Degrees of symmetry of the `generated` program: some that count as symmetric, and greater ones.
 const DEGREES: [&str; 6] = ["0", "0.1", "0.25", "0.5", "1", "2"];
 const DEGREE: &str = "degree of symmetry";
 
-/// Programs, and what the assumed degree of symmetry has to do with it.
+/// Times of the programs, and the effect of the assumed degree of symmetry.
 pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     let programs = programs(runs.quick);
     let ran = measure(runs, &programs, &[MACHINE], &WAYS)?;
@@ -60,7 +59,7 @@ fn by_degree(runs: &Runs) -> Result<Exhibit, StudyError> {
     Ok(Exhibit { figures: vec![Figure { x_title, ..figure }], ..table })
 }
 
-/// Programs whose threads meet often, on a machine where a migration costs nothing.
+/// Programs whose threads meet often, on a machine on which migrations are free.
 fn without_costs(runs: &Runs) -> Result<Exhibit, StudyError> {
     let machine = evenkeel_files::machines::preset(MACHINE)?.with_free_costs();
     let programs = programs(runs.quick).into_iter().filter(|program| program.has_short_rounds());
@@ -73,8 +72,8 @@ fn without_costs(runs: &Runs) -> Result<Exhibit, StudyError> {
     })
 }
 
-/// Execution times over that under scaled-load, a row for each workload, which is called by the
-/// cell beside it.
+/// Execution times over that under scaled-load, a row for each workload, which the cell beside it
+/// names.
 fn over_scaled_load(
     runs: &Runs,
     title: &str,

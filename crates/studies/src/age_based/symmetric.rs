@@ -1,11 +1,11 @@
-//! Experiment 1: what fast cores are worth, all of them or half.
+//! Experiment 1: the value of fast cores, all of them or half.
 
 use super::measure::{AGE, LIN, Relative, Way, measure};
 use super::programs::{Class, programs};
 use super::table::{CLASS, PROGRAM};
 use crate::{Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
 
-/// As the study calls them, and their presets.
+/// The study's names of the machines, and their presets.
 const MACHINES: [(&str, &str); 3] =
     [("all-fast", "amp-8f"), ("half-half", "amp-4f4s"), ("all-slow", "amp-8s")];
 const WAYS: [Way; 2] = [LIN, AGE];

@@ -20,7 +20,7 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     Ok(vec![Exhibit { remarks, ..all }, exhibit("Each program", &measured, Along::Cores)])
 }
 
-/// What little cores are good for.
+/// What little cores add.
 fn little_cores_beside(measured: &[Measured], way: Way) -> Option<String> {
     let [without, with_one, .., with_all] = FOUR_BIG;
     let speedup = |on| mean(measured, on, way).map(|mean| mean.speedup);

@@ -1,4 +1,4 @@
-//! Experiment 1: what there is to be had, as arithmetic.
+//! Experiment 1: the possible speedups, as arithmetic.
 
 use evenkeel_files::programs::big_little_ratio;
 
@@ -9,7 +9,7 @@ use crate::{Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
 /// Cores of each kind that the board has.
 const OF_EACH_KIND: u32 = 4;
 
-/// What the formula gives, and whether the model runs at the ratios that go into it.
+/// The formula's speedups, and a check that the model runs at the ratios in it.
 pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     Ok(vec![ideal(), ratios(runs)?])
 }

@@ -1,4 +1,5 @@
-//! What all experiments with runs measure: programs in ways to run them, on parts of the machine.
+//! The measurements of all experiments with runs: programs, in several ways to run them, on parts
+//! of the machine.
 
 use evenkeel_metrics::Record;
 use evenkeel_metrics::measures::{self, geometric_mean};
@@ -14,7 +15,7 @@ pub(super) struct Way {
     pub name: &'static str,
     /// In which the program is.
     shape: &'static str,
-    /// Of the operating system.
+    /// Policy of the operating system.
     policy: &'static str,
 }
 
@@ -33,10 +34,10 @@ pub(super) const FOUR_BIG: [(u32, u32); 5] = [(4, 0), (4, 1), (4, 2), (4, 3), (4
 const ONE_LITTLE: (u32, u32) = (0, 1);
 const FOUR_LITTLE: (u32, u32) = (0, 4);
 
-/// Of the inputs, in a quick look.
+/// Scale of the inputs in a quick look.
 pub(super) const QUICK_SIZE: f64 = 0.1;
-/// Its size is how many tasks there are, not how long they take: of a tenth of it there would be
-/// fewer tasks than can be shared evenly.
+/// A program that keeps its size in a quick look. Its size is the number of its tasks; with a tenth
+/// of them they could not be shared evenly.
 pub(super) const NOT_SMALLER: &str = "swaptions";
 
 /// A part of the machine as the study writes it, big cores first.
@@ -60,7 +61,7 @@ pub(super) fn run(
     runs.case(&whole, apps, way.policy).on(part).record_by_itself()
 }
 
-/// What a run comes to, as the study has it.
+/// The results of a run, in the study's measures.
 #[derive(Clone, Copy)]
 pub(super) struct Measured {
     pub program: &'static str,
@@ -191,7 +192,7 @@ pub(super) fn exhibit(title: &str, measured: &[Measured], along: Along) -> Exhib
     }
 }
 
-/// What stands along the horizontal axis of figures; the other parts them into panels.
+/// The quantity along the horizontal axis of figures; the other one separates the panels.
 #[derive(Clone, Copy)]
 pub(super) enum Along {
     Programs,

@@ -10,7 +10,7 @@ mod shapes;
 
 use crate::{Experiment, Study};
 
-/// See the file's head.
+/// The study of the maturity of parallel applications.
 pub const STUDY: Study = Study {
     name: "amc-maturity",
     title: "On the Maturity of Parallel Applications for Asymmetric Multi-Core Processors",

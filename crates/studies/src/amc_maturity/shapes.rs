@@ -1,11 +1,11 @@
-//! Experiment 4: what balances the load: nothing, loops or tasks.
+//! Experiment 4: load balancing by nothing, loops or tasks.
 
 use super::measure::{
     Along, FOUR_BIG, LOOP_DYNAMIC, LOOP_STATIC, PINNED, TASKS, Way, exhibit, gains, means, measure,
 };
 use crate::{Exhibit, Runs, StudyError};
 
-/// Those that the study has as loops, too.
+/// The programs that the study also has as loops.
 const PROGRAMS: [&str; 4] = ["blackscholes", "bodytrack", "fluidanimate", "swaptions"];
 const WAYS: [Way; 4] = [PINNED, LOOP_STATIC, LOOP_DYNAMIC, TASKS];
 

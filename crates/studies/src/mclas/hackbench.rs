@@ -1,8 +1,7 @@
 //! hackbench: many threads that hand messages around and want to run all at once.
 //!
-//! The main thread sets all others up, so they are its children and begin in the state that it is
-//! in. Its own parent is a shell that waits: whatever state the first thread of all has begun in,
-//! whoever mostly waits has fallen to LP since. So main begins as LP.
+//! The main thread creates all others, so they begin in its state. Its own parent is a shell that
+//! mostly waits, and a thread that mostly waits falls to LP. So the main thread begins as LP.
 
 use evenkeel_machine::{KindId, Machine, Nanos};
 use evenkeel_sim::Outcome;
@@ -28,14 +27,14 @@ const VARIANTS: [(&str, &str); 4] = [
     ("processes, sockets", "mode=process,channel=socket"),
 ];
 
-/// What it runs on and how it starts, with what that is called.
+/// The machine and the start of the threads, with their description.
 const SCENES: [(&str, &str, Start); 3] = [
     ("on eight cores", "4big+4little", Start::Forked),
     ("on one core", "1little", Start::Forked),
     ("on eight cores, all there from the start", "4big+4little", Start::Together),
 ];
 
-/// How the threads of hackbench come to be.
+/// How the threads of hackbench are created.
 #[derive(Clone, Copy, PartialEq)]
 enum Start {
     /// One after the other, by a main thread.
@@ -76,7 +75,7 @@ fn exhibit(
     points: &[(&str, &str, u32)],
     runs: &Runs,
 ) -> Result<Exhibit, StudyError> {
-    // One point at a time, and of its outcomes the figures only: two hundred groups are eight
+    // Keeps only the figures of a run's outcome, one point at a time: two hundred groups are eight
     // thousand threads.
     let rows = runs.each(points, |&(name, knobs, groups)| {
         let apps = runs.load(
@@ -103,16 +102,16 @@ fn exhibit(
     Ok(Exhibit { title, columns, rows, figures: vec![figure], ..Exhibit::default() })
 }
 
-/// From when all are ready to the end: from when the main thread ends, or from the start where
-/// there is none.
+/// Time from when all threads are ready to the end: from the end of the main thread, or from the
+/// start if there is none.
 fn time_s(outcome: &Outcome, start: Start) -> f64 {
     let main = outcome.threads.first().filter(|_| start == Start::Forked);
     let all_ready = main.and_then(|main| main.ended).unwrap_or(Nanos::ZERO);
     outcome.makespan.saturating_sub(all_ready).as_secs_f64()
 }
 
-/// Share of all time that threads ran which they ran on cores of the fastest kind, where there is
-/// more than one.
+/// Share of threads' running time that was on cores of the fastest kind; no number with a single
+/// kind.
 fn share_on_fast(machine: &Machine, outcome: &Outcome) -> f64 {
     let busy_s = |kinds: &dyn Fn(KindId) -> bool| -> f64 {
         let cores =
@@ -143,8 +142,8 @@ mod tests {
         let (threads, processes) = (outcome("mode=thread"), outcome("mode=process"));
         let set_up =
             |outcome: &Outcome| outcome.makespan.as_secs_f64() - time_s(outcome, Start::Forked);
-        // Main alone pays for it: 160 times 30,000 or 150,000 instructions, on a big core 0.75 ms a
-        // million.
+        // Only the main thread pays for it: 160 times 30,000 or 150,000 instructions, 0.75 ms a
+        // million on a big core.
         assert!(set_up(&processes) > 4.0 * set_up(&threads));
         assert!(time_s(&processes, Start::Forked) < 2.0 * time_s(&threads, Start::Forked));
     }

@@ -6,7 +6,7 @@ mod wake_up;
 
 use crate::{Experiment, Study};
 
-/// See the file's head.
+/// The MCLAS study.
 pub const STUDY: Study = Study {
     name: "mclas",
     title: "Load-aware scheduling for heterogeneous multi-core systems",
@@ -38,5 +38,5 @@ pub const STUDY: Study = Study {
 /// The board, with the study's clocks.
 const MACHINE: &str = "odroid-xu3-mclas";
 
-/// What is compared, by the study's names, and the policies here.
+/// The schedulers compared, by the study's names and the policies here.
 const SCHEDULERS: [(&str, &str); 3] = [("cfs", "cfs-unaware"), ("bfs", "bfs"), ("mclas", "mclas")];

@@ -14,7 +14,7 @@ pub(super) const SETTING: &str = "cyclictest: a normal thread pinned to each cor
 
 const LOADS: [&str; 3] = ["idle", "low", "high"];
 
-/// Cores that have interrupts: what the workload calls them, and what they are.
+/// The cores that have interrupts: the workload's word, and the description.
 const ROUTES: [(&str, &str); 2] = [("all", "all cores"), ("slow", "little cores")];
 
 /// Heading of the column that tells the kind of core of a timer, and which cores have interrupts.

@@ -1,4 +1,4 @@
-//! A guest, and what is said to and fro until it has ended.
+//! A guest, and the conversation with it until it ends.
 
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -10,7 +10,7 @@ use super::{Channels, Emulator};
 use crate::error::{Stage, VmError};
 use crate::relay::Kept;
 
-/// How often someone looks whether something has happened but on the control channel.
+/// How often events other than on the control channel are checked.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A guest that runs, and its first process.
@@ -18,7 +18,7 @@ pub struct Conversation<'a> {
     emulator: Emulator<'a>,
     signals: &'a Signals,
     control: UnixStream,
-    /// Read from it, and not yet a whole line.
+    /// The part of a line that has been read.
     begun: Vec<u8>,
     console: Kept,
     complaints: Kept,
@@ -35,7 +35,7 @@ pub struct Output {
 }
 
 impl<'a> Conversation<'a> {
-    /// With a guest that was just started.
+    /// Begins the conversation with a guest that has just started.
     ///
     /// # Errors
     /// The channel is no channel.
@@ -64,15 +64,16 @@ impl<'a> Conversation<'a> {
         self.emulator.id()
     }
 
-    /// Waits for the next line of the guest's first process, which says one when a stage has ended.
+    /// Waits for the next line of the guest's first process, which writes one at the end of each
+    /// stage.
     ///
     /// # Errors
-    /// The guest dies, takes longer than `patience`, a signal asks to end, or `is_refused`: nobody
-    /// takes the output.
+    /// The guest dies, takes longer than `timeout`, a signal asks to end, or `is_refused`: the
+    /// output has no reader.
     pub fn line(
         &mut self,
         stage: Stage,
-        patience: Option<Duration>,
+        timeout: Option<Duration>,
         is_refused: &dyn Fn() -> bool,
     ) -> Result<String, VmError> {
         let began = Instant::now();
@@ -91,7 +92,7 @@ impl<'a> Conversation<'a> {
             if is_refused() {
                 return Err(VmError::OutputGone);
             }
-            if let Some(after) = patience.filter(|patience| began.elapsed() > *patience) {
+            if let Some(after) = timeout.filter(|timeout| began.elapsed() > *timeout) {
                 return Err(VmError::TimedOut { stage, after, log: self.console.text() });
             }
             let mut chunk = [0; 256];
@@ -109,20 +110,20 @@ impl<'a> Conversation<'a> {
     /// Tells the guest's first process to go on.
     ///
     /// # Errors
-    /// There is none any more.
+    /// The process has ended.
     pub fn go_on(&mut self) -> Result<(), VmError> {
         self.control.write_all(b"go\n").map_err(VmError::system("cannot talk to the guest"))
     }
 
-    /// Ends the guest, and says what its kernel has said.
+    /// Ends the guest, and returns its kernel's log.
     pub fn end(self) -> String {
         drop(self.emulator);
         self.console.whole()
     }
 
-    /// What it died of: the last word of the kernel, or else of the emulator.
+    /// Why the guest died: the last message of the kernel, or else of the emulator.
     pub fn died(&mut self, stage: Stage) -> VmError {
-        // Whatever state it is in: its channels are to end.
+        // Ends the emulator whatever its state, so that its channels close.
         self.emulator.end();
         let log = std::mem::take(&mut self.console).whole();
         let complaints = std::mem::take(&mut self.complaints).whole();
@@ -130,7 +131,7 @@ impl<'a> Conversation<'a> {
     }
 }
 
-/// A read that ended because it was time to look elsewhere.
+/// True for the error of a read that timed out.
 fn is_for_nothing(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -143,7 +144,7 @@ fn last_word(log: &str, complaints: &str) -> String {
     let complaint = || complaints.lines().rfind(|line| !line.trim().is_empty());
     let said = log.lines().rfind(|line| !line.trim().is_empty());
     let word = panic.or_else(complaint).or(said).unwrap_or("the emulator has ended");
-    // Without the time.
+    // The message without its time.
     let word = word.trim();
     word.strip_prefix('[')
         .and_then(|rest| rest.split_once("] "))

@@ -1,5 +1,5 @@
-//! QEMU, without hardware virtualisation: each virtual core is a thread, which is what makes its
-//! speed ours to set.
+//! QEMU without hardware virtualisation: each virtual core is a thread, and the lab sets the
+//! thread's speed.
 
 use std::fs::File;
 use std::io;
@@ -17,21 +17,21 @@ const QEMU: &str = "qemu-system-x86_64";
 const PACKAGE: &str = "qemu-system-x86";
 /// The kernel's own command line.
 ///
-/// `panic=-1` ends the emulator at once, with `-no-reboot`. A core that is held back makes the
-/// kernel's watchdogs of clocks believe that the clock is wrong, and it changes to one that is slow
-/// to read: hence `tsc=reliable` and `no_timer_check`. Mitigations cost time and guard nobody here.
+/// `panic=-1` ends the emulator at once, with `-no-reboot`. A throttled core makes the kernel's
+/// clock watchdogs distrust the clock, and the kernel changes to one that is slow to read: hence
+/// `tsc=reliable` and `no_timer_check`. Mitigations cost time and protect nothing here.
 const KERNEL_ARGUMENTS: &str =
     "console=ttyS0 quiet panic=-1 rdinit=/init tsc=reliable no_timer_check nokaslr mitigations=off";
 
-/// What is emulated.
+/// The emulated machine.
 pub struct Settings<'a> {
     /// The kernel.
     pub kernel: &'a Kernel,
     /// The first file system.
     pub image: &'a File,
-    /// Virtual cores,
+    /// Number of virtual cores.
     pub cores: usize,
-    /// of which two at a time are threads of one.
+    /// True if adjacent cores are SMT threads of one.
     pub in_pairs: bool,
     /// Memory, MiB.
     pub memory_mib: u64,
@@ -53,15 +53,15 @@ pub struct Channels {
     pub stderr: UnixStream,
 }
 
-/// An emulator that runs. It ends when this goes, and when this process is killed.
+/// A running emulator. Dropping it ends it, and so does the death of this process.
 pub struct Emulator<'a> {
     program: Program<'a>,
 }
 
-/// Whether there is one.
+/// Checks that QEMU is installed.
 ///
 /// # Errors
-/// There is none.
+/// It is not.
 pub fn look() -> Result<(), VmError> {
     let missing = |_| VmError::NotInstalled { program: QEMU, package: PACKAGE };
     evenkeel_linux::program::find(QEMU.as_ref(), std::env::var_os("PATH"))
@@ -69,12 +69,12 @@ pub fn look() -> Result<(), VmError> {
         .map_err(missing)
 }
 
-/// What is known to be wrong with the emulator that there is, where guests die of it.
+/// A known fault of the installed emulator that kills guests; `None` if it has none.
 ///
 /// Before 8.1 a virtual core could go on with code that another had replaced while it was
 /// translated ("accel/tcg: Always lock pages before translation"). A kernel patches its own code
-/// with breakpoints that are there for microseconds: a core that keeps one dies of `Oops: int3`.
-/// Seen with 7.2.22 on a busy host: in 3 of 25 runs that loaded a sched_ext scheduler.
+/// with breakpoints that exist for microseconds; a core that keeps one dies of `Oops: int3`.
+/// docs/decisions/0020-vm-beat.md has how often.
 pub fn known_fault() -> Option<String> {
     let output = Command::new(QEMU).arg("--version").stdin(Stdio::null()).output().ok()?;
     let version = version_of(&String::from_utf8_lossy(&output.stdout))?;
@@ -87,17 +87,17 @@ pub fn known_fault() -> Option<String> {
     })
 }
 
-/// The first version in which code that is patched is translated anew.
+/// The first version that translates patched code anew.
 const MENDED: (u32, u32) = (8, 1);
 
-/// Of a line such as `QEMU emulator version 7.2.22 (Debian …)`.
+/// The version in a line such as `QEMU emulator version 7.2.22 (Debian …)`.
 fn version_of(text: &str) -> Option<(u32, u32)> {
     let mut numbers = text.split_once("version ")?.1.split(|c: char| !c.is_ascii_digit());
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 impl<'a> Emulator<'a> {
-    /// Starts it. As [`Program::start`], to be called by a thread that stays.
+    /// Starts the emulator. The calling thread must outlive it, as for [`Program::start`].
     ///
     /// # Errors
     /// It is not installed, or no more files may be open.
@@ -124,7 +124,7 @@ impl<'a> Emulator<'a> {
         ];
 
         let mut command = Command::new(QEMU);
-        // A name for threads is what tells virtual cores from the others.
+        // Named threads let the lab tell virtual cores from other threads.
         command.args([
             "-name",
             "lab,debug-threads=on",
@@ -159,7 +159,7 @@ impl<'a> Emulator<'a> {
             .try_clone()
             .map_err(VmError::system("cannot make a channel to the guest"))?;
         command.stdin(Stdio::null()).stdout(complaints_end).stderr(complaints_too);
-        // What is typed is for us, and we end it.
+        // The terminal's signals are for this process, which ends the emulator.
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
 
         let inherited = [settings.image.as_fd(), console_end.as_fd()];
@@ -172,7 +172,7 @@ impl<'a> Emulator<'a> {
             io::ErrorKind::NotFound => VmError::NotInstalled { program: QEMU, package: PACKAGE },
             _ => VmError::System { what: "cannot start qemu-system-x86_64", error },
         })?;
-        // Its ends close here, so that ours see when it has gone.
+        // The emulator's ends close here, so that this side sees when it has gone.
         Ok((Self { program }, Channels { console, complaints, control, files, stdout, stderr }))
     }
 
@@ -181,7 +181,7 @@ impl<'a> Emulator<'a> {
         self.program.id()
     }
 
-    /// Ends it, if it has not ended by itself.
+    /// Ends the emulator, if it still runs.
     pub fn end(&mut self) {
         self.program.kill();
     }
@@ -193,7 +193,7 @@ impl Drop for Emulator<'_> {
     }
 }
 
-/// Sockets are none of the caller's: all share a last-level cache.
+/// One socket for all cores, however many: all share a last-level cache.
 fn topology(settings: &Settings<'_>) -> String {
     let threads = if settings.in_pairs { 2 } else { 1 };
     format!("{},sockets=1,cores={},threads={threads}", settings.cores, settings.cores / threads)

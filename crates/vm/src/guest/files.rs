@@ -1,4 +1,4 @@
-//! The files of a guest: what its first process needs, beside what the user asked for.
+//! The files of a guest: those of its first process, and those that the user asked for.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
@@ -14,22 +14,22 @@ use crate::kernel::Kernel;
 
 const INIT: &str = include_str!("init.sh");
 
-/// What a guest is to have.
+/// What a guest is to contain.
 #[derive(Clone, Debug, Default)]
 pub struct Contents {
     /// The command and its arguments.
     pub command: Vec<OsString>,
-    /// More programs of the host, and where in the guest; `None`: where the shell finds them.
+    /// More programs of the host, and their place in the guest; `None`: where the shell finds them.
     pub programs: Vec<(OsString, Option<PathBuf>)>,
-    /// Files and folders of the host, and where in the guest.
+    /// Files and folders of the host, and their place in the guest.
     pub files: Vec<(PathBuf, PathBuf)>,
 }
 
-/// The tree of files of a guest: `machine` is its description, `brought_back` the paths that it
-/// sends at the end where they are there.
+/// The tree of files of a guest. `machine` is its description; at the end the guest sends those
+/// paths of `brought_back` that exist.
 ///
 /// # Errors
-/// A program or file that is not to be had, two for one place.
+/// A program or file is missing, or two have the same place.
 pub fn assemble(
     contents: &Contents,
     kernel: &Kernel,
@@ -55,7 +55,7 @@ pub fn assemble(
     }
     tree.folder("/root", 0o700);
     tree.folder("/tmp", 0o1777);
-    // Without it the first process has no output at all.
+    // Without the device the first process has no output.
     tree.device("/dev/console", 0o600, 5, 1);
     tree.text("/init", 0o755, INIT);
     tree.text(
@@ -72,7 +72,8 @@ pub fn assemble(
     let environment = [(MACHINE_VARIABLE, MACHINE_FILE), (KINDS_VARIABLE, &kinds)];
     tree.text("/etc/evenkeel/environment", 0o644, environment_script(&environment));
     tree.text("/etc/evenkeel/files", 0o644, files_script(brought_back));
-    // libbpf reads it there, and loading fails with a bare EINVAL where it does not find it.
+    // libbpf reads the configuration there; without it loading fails with EINVAL and no further
+    // word.
     tree.copy(format!("/boot/config-{}", kernel.release), &kernel.config)?;
 
     let programs = Programs::of_host();
@@ -89,7 +90,7 @@ pub fn assemble(
     Ok(tree)
 }
 
-/// A script that writes an archive of those files that are there.
+/// A script that writes an archive of those paths that exist.
 fn files_script(paths: &[PathBuf]) -> Vec<u8> {
     let mut script = b"set --\n".to_vec();
     for path in paths {

@@ -19,7 +19,7 @@ pub use conversation::{Conversation, Output};
 pub use emulator::{Channels, Emulator, Settings, known_fault, look};
 pub use files::{Contents, assemble};
 
-/// Where the guest finds the description of its machine.
+/// Path in the guest of the description of its machine.
 pub const MACHINE_FILE: &str = "/etc/evenkeel/machine.toml";
-/// Where a command leaves its result record, unless told otherwise.
+/// Default path at which a command leaves its result record.
 pub const RESULT_FILE: &str = "/run/evenkeel/result.json";

@@ -8,12 +8,12 @@ use super::tree::Tree;
 use crate::error::VmError;
 use crate::kernel::Store;
 
-/// Where Debian's package busybox-static, or busybox, puts it.
+/// The path of Debian's packages busybox-static and busybox.
 const HOSTS: &str = "/bin/busybox";
-/// Where it is in the guest.
+/// Its path in the guest.
 const PLACE: &str = "/bin/busybox";
 
-/// A busybox, and what it can do.
+/// A busybox, and the tools that it has.
 pub struct Busybox {
     program: PathBuf,
     /// Paths of its tools, as `bin/ls`.
@@ -21,7 +21,7 @@ pub struct Busybox {
 }
 
 impl Busybox {
-    /// The host's where it needs no libraries, else one from the archive.
+    /// The host's busybox if it needs no libraries, else one from the archive.
     ///
     /// # Errors
     /// It cannot be fetched, or does not run.
@@ -38,12 +38,12 @@ impl Busybox {
         Ok(Self { program, tools })
     }
 
-    /// Whether it has a tool of this name.
+    /// True if it has a tool of this name.
     pub fn has(&self, name: &str) -> bool {
         self.tools.iter().any(|tool| tool.file_name().is_some_and(|tool| tool == name))
     }
 
-    /// Puts it and its tools into the image, but for those whose place is taken.
+    /// Puts it and its tools into the image, except tools whose place is taken.
     ///
     /// # Errors
     /// It can no longer be read.

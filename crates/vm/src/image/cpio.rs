@@ -1,6 +1,6 @@
 //! The archive that a kernel unpacks into its first file system: cpio, "newc"
 //! (Documentation/driver-api/early-userspace/ buffer-format.rst). Owners are root and times 0, so
-//! that the same tree is the same bytes.
+//! that equal trees give equal bytes.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -12,7 +12,7 @@ const FILE: u32 = 0o100_000;
 const LINK: u32 = 0o120_000;
 const DEVICE: u32 = 0o020_000;
 
-/// Writes a tree. Everything in it is in its order of names, and every folder before what is in it.
+/// Writes a tree in the order of names, every folder before its content.
 ///
 /// # Errors
 /// A file of the host cannot be read, or is no longer as long as it was; the archive cannot be

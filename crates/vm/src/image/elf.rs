@@ -1,6 +1,6 @@
 //! Shared libraries that a program needs, found as the dynamic linker finds them (ld.so(8)): the
-//! folders that the file itself names, those of the environment, those of the system. Nothing is
-//! run for it, as `ldd` would.
+//! folders that the file itself names, those of the environment, those of the system. Unlike `ldd`,
+//! it runs nothing.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +21,7 @@ const SYSTEM: [&str; 6] = [
     "/usr/lib",
 ];
 
-/// What a file for Linux on x86-64 asks for.
+/// What an ELF file for Linux on x86-64 needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// The dynamic linker, an absolute path; `None`: it needs none.
@@ -42,7 +42,7 @@ pub fn needs(file: &Path) -> Result<Option<Needs>, VmError> {
         .map_err(|why| VmError::Program { program: file.display().to_string(), why })
 }
 
-/// Whether it is an ELF file that runs without libraries.
+/// True if it is an ELF file that runs without libraries.
 pub fn is_static(file: &Path) -> bool {
     matches!(needs(file), Ok(Some(Needs { interpreter: None, .. })))
 }
@@ -60,7 +60,7 @@ fn needs_of(bytes: &[u8], origin: &Path) -> Result<Option<Needs>, String> {
             paths.iter().flat_map(|list| list.split(':')).filter(|folder| !folder.is_empty());
         folders.map(|folder| expand(folder, origin)).collect()
     };
-    // RPATH counts only where there is no RUNPATH.
+    // RPATH counts only without a RUNPATH.
     let folders = if elf.runpaths.is_empty() { listed(&elf.rpaths) } else { listed(&elf.runpaths) };
     Ok(Some(Needs {
         interpreter: elf.interpreter.map(PathBuf::from),
@@ -74,14 +74,14 @@ fn expand(folder: &str, origin: &Path) -> PathBuf {
     PathBuf::from(folder.replace("${ORIGIN}", &origin).replace("$ORIGIN", &origin))
 }
 
-/// Where libraries are on this host.
+/// The folders of libraries on this host.
 pub struct Libraries {
     folders: Vec<PathBuf>,
 }
 
 impl Libraries {
-    /// Of this host: `environment` is `LD_LIBRARY_PATH`; then `/etc/ld.so.conf`; then the linker's
-    /// own.
+    /// The folders of this host: those of `environment` (`LD_LIBRARY_PATH`), then those of
+    /// `/etc/ld.so.conf`, then the linker's own.
     pub fn of_host(environment: Option<&std::ffi::OsStr>) -> Self {
         let mut folders: Vec<PathBuf> =
             environment.map(|list| std::env::split_paths(list).collect()).unwrap_or_default();
@@ -96,11 +96,11 @@ impl Libraries {
         Self { folders }
     }
 
-    /// All that a file needs, and what that needs in turn: the file of each by its name. The
-    /// interpreter is among them by its whole path.
+    /// All libraries that a file needs, directly or indirectly: the file of each by its name. The
+    /// interpreter is among them under its whole path.
     ///
     /// # Errors
-    /// One that is not to be found, or cannot be read.
+    /// A library cannot be found or read.
     pub fn of(&self, file: &Path) -> Result<BTreeMap<PathBuf, PathBuf>, VmError> {
         let mut found: BTreeMap<PathBuf, PathBuf> = BTreeMap::new();
         let mut rest = vec![fs::canonicalize(file).map_err(VmError::file(file))?];
@@ -138,7 +138,7 @@ impl Libraries {
                 needs.folders.iter().chain(&self.folders).map(|folder| folder.join(name)).collect()
             }
         };
-        // What is for another machine is passed over, as the linker does.
+        // Files for other machines are skipped, as the linker does.
         let fits = |file: &PathBuf| file.is_file() && matches!(self::needs(file), Ok(Some(_)));
         candidates.into_iter().find(fits).and_then(|file| fs::canonicalize(file).ok())
     }

@@ -1,5 +1,5 @@
-//! What the guest's memory holds when it starts: an initramfs with the tools of busybox, the
-//! programs asked for with their shared libraries, and whatever files were named.
+//! The content of the guest's memory at its start: an initramfs with the tools of busybox, the
+//! programs asked for with their shared libraries, and the files that were named.
 
 mod busybox;
 mod cpio;
@@ -14,9 +14,9 @@ pub use tree::{Node, Tree, guest_path};
 
 use std::fmt::Write as _;
 
-/// A word for the guest's shell.
+/// Quotes a word for the guest's shell.
 ///
-/// Bytes that are no UTF-8 are passed on as they are.
+/// Bytes that are not UTF-8 stay as they are.
 pub fn quoted(word: &[u8]) -> Vec<u8> {
     let mut quoted = vec![b'\''];
     for &byte in word {
@@ -29,7 +29,7 @@ pub fn quoted(word: &[u8]) -> Vec<u8> {
     quoted
 }
 
-/// A script that becomes this command.
+/// A script that executes this command in its place.
 pub fn command_script(command: &[std::ffi::OsString]) -> Vec<u8> {
     use std::os::unix::ffi::OsStrExt as _;
     let mut script = b"exec".to_vec();
@@ -41,7 +41,7 @@ pub fn command_script(command: &[std::ffi::OsString]) -> Vec<u8> {
     script
 }
 
-/// A script of assignments that are exported.
+/// A script that exports these variables.
 pub fn environment_script(variables: &[(&str, &str)]) -> Vec<u8> {
     let mut script = String::new();
     for (name, value) in variables {

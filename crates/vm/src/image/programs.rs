@@ -1,4 +1,4 @@
-//! Programs of the host that are to run in the guest.
+//! Programs of the host that will run in the guest.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -13,21 +13,21 @@ use super::elf::{self, Libraries};
 use super::tree::Tree;
 use crate::error::VmError;
 
-/// Where the guest's shell looks first.
+/// The folder that the guest's shell searches first.
 const PROGRAMS: &str = "/usr/local/bin";
-/// Where Debian's dynamic linker looks without being told.
+/// The folder that Debian's dynamic linker searches by default.
 const LIBRARIES: &str = "/usr/lib/x86_64-linux-gnu";
-/// Chains of interpreters that a kernel follows, at most (`bprm` recursion in fs/exec.c).
+/// The longest chain of interpreters that a kernel follows (`bprm` recursion in fs/exec.c).
 const MAX_DEPTH: usize = 5;
 
-/// The host's programs, as its environment has them.
+/// The host's programs and libraries, as found through its environment.
 pub struct Programs {
     path: OsString,
     libraries: Libraries,
 }
 
 impl Programs {
-    /// Of this process's `PATH` and `LD_LIBRARY_PATH`.
+    /// Uses this process's `PATH` and `LD_LIBRARY_PATH`.
     pub fn of_host() -> Self {
         let libraries = Libraries::of_host(std::env::var_os("LD_LIBRARY_PATH").as_deref());
         Self { path: std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into()), libraries }
@@ -37,7 +37,7 @@ impl Programs {
     /// folders of `PATH`.
     ///
     /// # Errors
-    /// There is none, or it is neither executable nor an ELF file.
+    /// It does not exist, or is neither executable nor an ELF file.
     pub fn find(&self, program: &OsStr) -> Result<PathBuf, VmError> {
         match program::find(program, Some(self.path.clone())) {
             // Shared libraries need not be executable.
@@ -55,7 +55,7 @@ impl Programs {
     }
 
     /// Puts a program into the image with all that it needs: at `guest`, or under its name where
-    /// the shell finds it. Returns where.
+    /// the shell finds it. Returns its place.
     ///
     /// # Errors
     /// It or one of its libraries is not there or not for this machine; its place is taken.
@@ -74,8 +74,8 @@ impl Programs {
         Ok(place)
     }
 
-    /// The first word of the command. What is in the guest anyway, or busybox has, is not taken
-    /// from the host.
+    /// Puts the first word of the command into the image, unless the guest or busybox has it
+    /// already.
     ///
     /// # Errors
     /// As [`Programs::put`].
@@ -97,7 +97,7 @@ impl Programs {
         if is_own {
             return Ok(());
         }
-        // A path is where the command names it; relative ones start in the guest's root.
+        // A path is put where the command names it; a relative one starts in the guest's root.
         let guest = is_path.then(|| Path::new("/").join(word));
         let guest = match guest {
             Some(path) => Some(super::tree::guest_path(&path).ok_or_else(|| VmError::Program {
@@ -125,7 +125,7 @@ impl Programs {
 
     fn put_libraries(&self, tree: &mut Tree, file: &Path) -> Result<(), VmError> {
         for (name, library) in self.libraries.of(file)? {
-            // Only the linker is known by its whole path.
+            // Only the linker is named by its whole path.
             let place = if name.is_absolute() {
                 name
             } else {
@@ -136,7 +136,7 @@ impl Programs {
         Ok(())
     }
 
-    /// A script's `#!`.
+    /// Puts the interpreter of a script's `#!` into the image.
     fn put_interpreter(&self, tree: &mut Tree, script: &Path, depth: usize) -> Result<(), VmError> {
         let refused = |why: String| VmError::Program { program: script.display().to_string(), why };
         let start = fs::read(script).map_err(VmError::file(script))?;
@@ -151,7 +151,7 @@ impl Programs {
         if depth >= MAX_DEPTH {
             return Err(refused("its interpreters are scripts without end".to_owned()));
         }
-        // Busybox has these at the same places.
+        // Busybox provides these at the same paths.
         match interpreter {
             "/bin/sh" | "/bin/ash" | "/usr/bin/awk" => return Ok(()),
             "/usr/bin/env" => {

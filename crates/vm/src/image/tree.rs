@@ -1,4 +1,4 @@
-//! The guest's files, before they are written.
+//! The guest's files before they are written.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::error::VmError;
 
-/// What is at a place.
+/// A node at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Node {
     /// A folder.
@@ -21,19 +21,19 @@ pub enum Node {
     Copy {
         /// Permissions.
         mode: u32,
-        /// Where it is on the host.
+        /// Its path on the host.
         of: PathBuf,
     },
     /// A file that is made.
     Text {
         /// Permissions.
         mode: u32,
-        /// What is in it.
+        /// Its content.
         bytes: Vec<u8>,
     },
     /// A symbolic link.
     Link {
-        /// Where it leads.
+        /// Its target.
         target: OsString,
     },
     /// A character device.
@@ -54,7 +54,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Everything in it, folders before what is in them.
+    /// All nodes, folders before their content.
     pub fn nodes(&self) -> impl Iterator<Item = (&Path, &Node)> {
         self.nodes.iter().map(|(path, node)| (path.as_path(), node))
     }
@@ -69,19 +69,19 @@ impl Tree {
         self.nodes.values().map(size).sum()
     }
 
-    /// What is at a place.
+    /// The node at a path.
     pub fn at(&self, guest: &Path) -> Option<&Node> {
         self.nodes.get(guest)
     }
 
-    /// A folder, and those that it is in.
+    /// Adds a folder, and those that contain it.
     pub fn folder(&mut self, guest: impl AsRef<Path>, mode: u32) {
         let guest = guest.as_ref();
         self.parents(guest);
         self.nodes.insert(guest.to_owned(), Node::Folder { mode });
     }
 
-    /// A file of ours, in place of what there was.
+    /// Adds a file with this content, in place of any other.
     pub fn text(&mut self, guest: impl AsRef<Path>, mode: u32, bytes: impl Into<Vec<u8>>) {
         self.parents(guest.as_ref());
         self.nodes.insert(guest.as_ref().to_owned(), Node::Text { mode, bytes: bytes.into() });
@@ -93,7 +93,7 @@ impl Tree {
         self.nodes.insert(guest.as_ref().to_owned(), Node::Device { mode, major, minor });
     }
 
-    /// A symbolic link, where there is nothing yet.
+    /// Adds a symbolic link at a free place.
     ///
     /// # Errors
     /// Something else is there.
@@ -107,24 +107,24 @@ impl Tree {
         self.put(guest.as_ref(), Node::Link { target }, &from)
     }
 
-    /// A file of the host's, with its permissions to read and to execute. The same once more is no
-    /// mistake.
+    /// Adds a file of the host, with its permissions to read and to execute. Adding the same file
+    /// again is no mistake.
     ///
     /// # Errors
-    /// It cannot be read, or another is at that place.
+    /// It cannot be read, or another file is at that place.
     pub fn copy(&mut self, guest: impl AsRef<Path>, of: &Path) -> Result<(), VmError> {
         let metadata = fs::metadata(of).map_err(VmError::file(of))?;
-        // Not at the end of a long boot, but now.
+        // Fails now, and not at the end of a long preparation.
         fs::File::open(of).map_err(VmError::file(of))?;
         let mode = metadata.permissions().mode() & 0o7777;
         self.put(guest.as_ref(), Node::Copy { mode, of: of.to_owned() }, of)
     }
 
-    /// A file or a folder of the host's with all that is in it. Links stay links, but for the
-    /// first.
+    /// Adds a file, or a folder with all its content, of the host. Links stay links, except `of`
+    /// itself.
     ///
     /// # Errors
-    /// As [`Tree::copy`]; something that is no file, folder or link.
+    /// As [`Tree::copy`]; something is no file, folder or link.
     pub fn copy_all(&mut self, guest: &Path, of: &Path) -> Result<(), VmError> {
         let metadata = fs::metadata(of).map_err(VmError::file(of))?;
         if !metadata.is_dir() {
@@ -177,10 +177,10 @@ impl Tree {
     }
 }
 
-/// What the kernel's own file systems cover in the guest.
+/// Folders that the kernel's own file systems cover in the guest.
 const COVERED: [&str; 3] = ["/dev", "/proc", "/sys"];
 
-/// A path in the guest, as a user says it: absolute, without `.` and `..`, and not in one of the
+/// A path in the guest as a user gives it: absolute, without `.` and `..`, and not in one of the
 /// kernel's own file systems.
 pub fn guest_path(text: &Path) -> Option<PathBuf> {
     let mut components = text.components();

@@ -1,4 +1,4 @@
-//! Debian's archive, through an apt of our own: configuration, lists and packages are all under one
+//! Debian's archive, through a private apt: configuration, lists and packages are all under one
 //! folder of the cache.
 
 use std::ffi::OsStr;
@@ -11,16 +11,16 @@ use std::time::{Duration, SystemTime};
 use super::{Release, mirror};
 use crate::error::VmError;
 
-/// Suites with kernels that are new enough, beside the host's own.
+/// Suites, besides the host's own, whose kernels are new enough.
 const SUITES: [&str; 2] = ["trixie-backports", "sid"];
 /// Debian's keys.
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
-/// Environment variable: the mirror to fetch from, in place of the host's.
+/// Environment variable: the mirror to fetch from instead of the host's.
 pub const MIRROR_VARIABLE: &str = "EVENKEEL_DEBIAN_MIRROR";
-/// How old lists of packages may be before newer ones are asked for.
+/// The age from which lists of packages are fetched again.
 const FRESH: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// An apt of our own.
+/// A private apt.
 pub struct Archive {
     folder: PathBuf,
     mirror: String,
@@ -33,10 +33,10 @@ pub struct Listed {
     pub release: Release,
     /// The package with its image.
     pub image: String,
-    /// The package with its configuration; `None`: the image's, where `image` is not split, or else
-    /// it is gone.
+    /// The package with its configuration; `None`: the configuration is in the image's package, or,
+    /// if `is_split`, is missing.
     pub config: Option<String>,
-    /// Image and configuration are in packages of their own, as from 6.19 on.
+    /// True if image and configuration are in packages of their own, as from 6.19 on.
     pub is_split: bool,
 }
 
@@ -73,8 +73,8 @@ impl Archive {
         fs::write(&file, text).map_err(VmError::file(&file))
     }
 
-    /// What the host has configured stays in force where it says how to reach the network (proxies,
-    /// certificates); its sources, its state and its hooks do not.
+    /// Uses the host's settings for the network (proxies, certificates), and not its sources, its
+    /// state or its hooks.
     fn configuration(&self) -> String {
         let at = |name: &str| self.folder.join(name).display().to_string();
         format!(
@@ -107,12 +107,12 @@ impl Archive {
         )
     }
 
-    /// Where packages come from.
+    /// The mirror that packages come from.
     pub fn place(&self) -> String {
         format!("{} ({})", SUITES.join(" and "), self.mirror)
     }
 
-    /// Whether the lists are there, and not too old.
+    /// True if the lists exist and are not too old.
     pub fn is_fresh(&self) -> bool {
         let age = || {
             SystemTime::now()
@@ -127,7 +127,7 @@ impl Archive {
     /// # Errors
     /// No apt, no network, a mirror without these suites.
     pub fn refresh(&self) -> Result<(), VmError> {
-        // Without `Error-Mode` apt takes lists that it could not fetch for a mere warning.
+        // Without `Error-Mode` apt only warns of lists that it could not fetch.
         let args = ["update", "-q", "-o", "APT::Update::Error-Mode=any"];
         self.apt(
             "apt-get",
@@ -150,7 +150,7 @@ impl Archive {
         Ok(listed(text.lines().filter_map(|line| line.split_whitespace().next())))
     }
 
-    /// Fetches a package into a folder, and says where it is.
+    /// Fetches a package into a folder, and returns its path.
     ///
     /// # Errors
     /// No network, no such package.
@@ -199,7 +199,7 @@ impl Archive {
     }
 }
 
-/// What names of packages say of kernels.
+/// The kernels that names of packages stand for.
 fn listed<'a>(names: impl Iterator<Item = &'a str>) -> Vec<Listed> {
     let (mut images, mut binaries, mut bases) = (Vec::new(), Vec::new(), Vec::new());
     for name in names {
@@ -211,7 +211,7 @@ fn listed<'a>(names: impl Iterator<Item = &'a str>) -> Vec<Listed> {
             kind.extend(name.strip_prefix(start).and_then(Release::parse));
         }
     }
-    // From 6.19 on linux-image is a package without content.
+    // From 6.19 on the package linux-image is empty.
     images.retain(|release| !binaries.contains(release));
     let whole = images.into_iter().map(|release| Listed {
         image: format!("linux-image-{release}"),
@@ -231,8 +231,8 @@ fn listed<'a>(names: impl Iterator<Item = &'a str>) -> Vec<Listed> {
     kernels
 }
 
-/// The kernel whose configuration stands in for that of another whose own is gone: the next later
-/// one that has it, or the last before it.
+/// The kernel whose configuration stands in for that of `release`, if that is gone: the next later
+/// kernel that has one, or else the last before it.
 pub fn stand_in<'a>(kernels: &'a [Listed], release: &Release) -> Option<&'a Listed> {
     let has_config = |kernel: &&Listed| !kernel.is_split || kernel.config.is_some();
     let alike =
@@ -241,8 +241,8 @@ pub fn stand_in<'a>(kernels: &'a [Listed], release: &Release) -> Option<&'a List
     later.or_else(|| kernels.iter().rfind(|kernel| alike(kernel)))
 }
 
-/// Names a file of a package is known by: `vmlinuz` or `config`, in `/boot` with the release at its
-/// end, or in the folder of the release's modules.
+/// True if a file of a package is the kernel's `vmlinuz` or `config`: in `/boot` with the release
+/// at the end of its name, or in the folder of the release's modules.
 pub fn is_kernel_file(path: &Path, name: &str) -> bool {
     let file = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let is_named =

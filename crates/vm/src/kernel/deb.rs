@@ -1,4 +1,4 @@
-//! Files out of a Debian package, without installing it.
+//! Extracts files from a Debian package without installing it.
 
 use std::fs::File;
 use std::io;
@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 
 use crate::error::VmError;
 
-/// Reads the package until `wanted` has given a place for as many files as it will ever (`count`),
-/// and writes each to its place. Returns how many there were.
+/// Reads the package until `wanted` has given places for `count` files, and writes each to its
+/// place. Returns their number.
 ///
 /// # Errors
 /// No `dpkg-deb`, a package that it does not read, a place that cannot be written.
@@ -55,7 +55,7 @@ pub fn extract(
         Ok(Ok(()))
     };
     let done = read();
-    // It may have more to say than was wanted of it.
+    // The rest of its output is not needed.
     let _ = child.kill();
     let _ = child.wait();
     done.map_err(|error| failed(error.to_string()))??;

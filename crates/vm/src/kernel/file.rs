@@ -1,4 +1,4 @@
-//! A kernel that somebody has built: an image, and its configuration beside it.
+//! A kernel that the user has built: an image, and its configuration beside it.
 
 use std::fs;
 use std::io;
@@ -26,7 +26,7 @@ pub fn from_file(vmlinuz: &Path, config: Option<&Path>) -> Result<Kernel, VmErro
         Some(config) => config.to_owned(),
         None => config_beside(vmlinuz)?,
     };
-    // It is read later, too, but named here where it is asked for.
+    // It is read later; an error here can name it.
     fs::metadata(&config)
         .and_then(|it| if it.is_file() { Ok(()) } else { Err(io::ErrorKind::InvalidInput.into()) })
         .map_err(VmError::file(&config))?;
@@ -55,7 +55,7 @@ fn release_of(image: &[u8]) -> Option<String> {
     let text = image.get(VERSION_BASE + usize::from(u16::from_le_bytes(pointer))..)?;
     let release: Vec<u8> =
         text.iter().copied().take(128).take_while(u8::is_ascii_graphic).collect();
-    // It becomes part of the name of a file.
+    // It becomes part of a file's name.
     let is_plain = !release.is_empty() && !release.contains(&b'/');
     is_plain.then(|| String::from_utf8(release).ok())?
 }

@@ -1,9 +1,9 @@
-//! Where this host has its Debian packages from.
+//! The mirror from which this host has its Debian packages.
 
 use std::fs;
 use std::path::Path;
 
-/// Of Debian, for hosts that have none.
+/// Debian's mirror, for hosts without one.
 const DEFAULT: &str = "http://deb.debian.org/debian";
 
 /// The mirror of Debian that apt's sources under `etc` (`/etc/apt`) name first.

@@ -1,8 +1,8 @@
-//! Kernels: which there are, and the two files of one that a lab needs, its image and its
+//! Kernels: lists them, and finds the two files that a lab needs of one, its image and its
 //! configuration.
 //!
-//! Debian's are fetched through apt, from suites beside those of the host, with a configuration of
-//! apt's that is all our own: the host's sources, lists and packages are not touched, nothing is
+//! Debian's are fetched through apt, from suites beside those of the host, with a private
+//! configuration of apt: the host's sources, lists and packages are not touched, nothing is
 //! installed, and no privilege is needed.
 
 mod archive;
@@ -23,7 +23,7 @@ use crate::error::VmError;
 /// A kernel on this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// What `uname -r` says in it.
+    /// What `uname -r` prints in it.
     pub release: String,
     /// Its image.
     pub vmlinuz: PathBuf,
@@ -33,19 +33,18 @@ pub struct Kernel {
     pub config_of: Option<String>,
 }
 
-/// What a lab needs built in: it loads no modules.
+/// Options that a lab needs built in, since it loads no modules.
 const NEEDED: [&str; 4] =
     ["CONFIG_BLK_DEV_INITRD", "CONFIG_VIRTIO_PCI", "CONFIG_VIRTIO_CONSOLE", "CONFIG_DEVTMPFS"];
 
 /// Series and builds of kernels whose BTF is malformed, so that they refuse every program that
 /// calls certain kfuncs. Source: scx_bpfland 1.1.4 was loaded in 7.1.3, 7.1.7, 7.1.8, 7.2.6, 7.2.9,
 /// 7.2.11 and 7.2.12 of Debian 13's backports, which all refused it, and in those before and after,
-/// which did not; 7.1.13 is in sched_ext.md of the specification.
+/// which did not refuse it.
 const MALFORMED_BTF: [(&str, &str); 2] = [("7.1", "deb13"), ("7.2", "deb13")];
 
 impl Kernel {
-    /// What a sched_ext scheduler will meet in this kernel, where that is not what its author hopes
-    /// for.
+    /// Notes on what in this kernel hinders sched_ext schedulers.
     ///
     /// # Errors
     /// The configuration cannot be read, or lacks what the lab itself needs.

@@ -37,7 +37,7 @@ impl Release {
         numbers.join(".")
     }
 
-    /// Who built it: `deb13`; may be empty.
+    /// The builder: `deb13`; may be empty.
     pub fn build(&self) -> &str {
         &self.build
     }
@@ -70,7 +70,7 @@ impl fmt::Display for Release {
 
 impl Ord for Release {
     fn cmp(&self, other: &Self) -> Ordering {
-        // deb9 is before deb13.
+        // Compares lengths first: deb9 is before deb13.
         let build = |release: &Self| (release.build.len(), release.build.clone());
         let key =
             |release: &Self| (release.numbers.clone(), build(release), release.flavour.clone());
@@ -85,14 +85,14 @@ impl PartialOrd for Release {
 }
 
 impl Wanted {
-    /// Whether this one would do.
+    /// True if this release matches.
     pub fn is(&self, release: &Release) -> bool {
         release.numbers.starts_with(&self.numbers)
             && self.build.as_ref().is_none_or(|build| *build == release.build)
             && self.flavour == release.flavour
     }
 
-    /// Whether it names a version, and not a whole series.
+    /// True if it names a version and not a whole series.
     pub fn is_one(&self) -> bool {
         self.build.is_some() || self.numbers.len() > 2
     }

@@ -1,4 +1,4 @@
-//! Kernels that were fetched once, in a cache.
+//! A cache of fetched kernels.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -16,18 +16,18 @@ pub const CACHE_VARIABLE: &str = "EVENKEEL_CACHE";
 /// A cache of kernels. One process at a time changes it; others wait.
 pub struct Store {
     folder: PathBuf,
-    /// Held for its lock.
+    /// Keeps the lock.
     _lock: File,
 }
 
-/// A kernel that can be had.
+/// A kernel that is available.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Available {
     /// Which.
     pub release: Release,
-    /// It is in the cache already.
+    /// True if it is in the cache already.
     pub is_cached: bool,
-    /// Its BTF is known to be malformed, so that sched_ext schedulers do not load.
+    /// True if its BTF is known to be malformed, so that sched_ext schedulers do not load.
     pub has_malformed_btf: bool,
 }
 
@@ -42,12 +42,12 @@ fn cache_of(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let xdg = || variable("XDG_CACHE_HOME").map(|folder| Path::new(&folder).join("evenkeel"));
     let home = || variable("HOME").map(|folder| Path::new(&folder).join(".cache/evenkeel"));
     let folder = named.or_else(xdg).or_else(home)?;
-    // Apt is started in folders of its own.
+    // apt runs in folders of its own, so the path must be absolute.
     std::path::absolute(folder).ok()
 }
 
 impl Store {
-    /// Opens the part of this cache that kernels are in, and waits for whoever is at it.
+    /// Opens the part of this cache that has kernels, and waits while another process uses it.
     ///
     /// # Errors
     /// It cannot be written.
@@ -63,7 +63,8 @@ impl Store {
         Ok(store)
     }
 
-    /// What those have left that were killed while they fetched. We have the lock: nobody is at it.
+    /// Removes what processes have left that were killed while they fetched. This process holds the
+    /// lock, so no other fetches now.
     fn remove_unfinished(&self) {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         for entry in
@@ -73,15 +74,15 @@ impl Store {
         }
     }
 
-    /// The kernel asked for. One in the cache does, the newest of several; only where there is
-    /// none, or none whose BTF is not known to be malformed, the archive is asked for the newest,
-    /// and that may take a minute; `say` is told.
+    /// The kernel asked for: the newest in the cache that matches. If there is none, or only ones
+    /// whose BTF is known to be malformed, the newest is fetched from the archive; that may take a
+    /// minute, and `say` is called first.
     ///
     /// # Errors
     /// No such kernel, no network, no apt.
     pub fn kernel(&self, wanted: &Wanted, say: &dyn Fn(&str)) -> Result<Kernel, VmError> {
         let cached = best(self.cached().into_iter(), wanted, |release| release);
-        // Of a series there may be better ones to be had.
+        // The archive may have a better kernel of the same series.
         if let Some(release) =
             cached.filter(|release| wanted.is_one() || !has_malformed_btf(release))
         {
@@ -111,7 +112,7 @@ impl Store {
         self.kept(&kernel.release)
     }
 
-    /// Kernels on the archive's lists, which are fetched anew where they are old or do not
+    /// Kernels on the archive's lists. The lists are fetched again if they are old or do not
     /// `suffice`.
     fn listed(
         &self,
@@ -172,7 +173,7 @@ impl Store {
         fs::rename(&made, &place).map_err(VmError::file(&place))
     }
 
-    /// A program of this name that needs no libraries, out of a package.
+    /// The program of this name in a package. It needs no libraries.
     ///
     /// # Errors
     /// No network, no apt.
@@ -239,8 +240,8 @@ impl Store {
         Ok(kernel)
     }
 
-    /// Kernels in the cache and in the archive, oldest first. Without a network, those that are in
-    /// the cache and on older lists, and `say` is told so.
+    /// Kernels in the cache and in the archive, oldest first. Without a network, those in the cache
+    /// and on older lists; `say` is called with a note.
     ///
     /// # Errors
     /// No apt.
@@ -268,12 +269,13 @@ impl Store {
     }
 }
 
-/// Of folders that are being filled.
+/// Prefix of folders that are being filled.
 const UNFINISHED: &str = ".unfinished-";
-/// The file that says whose configuration it is, where it is not the kernel's own.
+/// The file that names the release of the configuration, if it is not the kernel's own.
 const CONFIG_OF: &str = "config-of";
 
-/// The newest that would do, of those whose BTF is not known to be malformed if there are any.
+/// The newest that matches. Kernels whose BTF is known to be malformed count only if there are no
+/// others.
 fn best<T>(
     kernels: impl Iterator<Item = T>,
     wanted: &Wanted,

@@ -1,4 +1,4 @@
-//! Which cgroups this host has, and where in them this process may make its own.
+//! Finds the cgroups of this host, and where in them this process may make its own.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,9 +21,9 @@ pub struct Host {
 
 /// A hierarchy that is mounted.
 struct Mount {
-    /// Where.
+    /// Its folder.
     at: PathBuf,
-    /// The cgroup that is seen there; another one than `/` in containers.
+    /// The cgroup that is visible there; not `/` in containers.
     root: PathBuf,
 }
 
@@ -34,7 +34,7 @@ impl Default for Host {
 }
 
 impl Host {
-    /// What to make cgroups with, and the folder to make them in.
+    /// The version of cgroups, and the folder to make them in.
     pub(super) fn version(&self) -> Result<(Box<dyn Version>, PathBuf), VmError> {
         let read = |name: &str| {
             fs::read_to_string(self.procfs.join("self").join(name)).unwrap_or_default()
@@ -46,7 +46,7 @@ impl Host {
         }
         if let Some(mount) = mount_of(&mounts, "cgroup2", None) {
             let own = mount.folder_of(&path_of(&own, None));
-            // The true root has no type.
+            // The real root has no `cgroup.type`.
             if own.join("cgroup.type").exists() && has_cpu(&own) {
                 return Ok((Box::new(V2::delegated(&own)), own));
             }
@@ -61,7 +61,7 @@ impl Host {
         })
     }
 
-    /// What it means that the first cgroup could not be made.
+    /// The error for a first cgroup that could not be made.
     pub(super) fn no_leave(&self, error: VmError) -> VmError {
         let mounts = fs::read_to_string(self.procfs.join("self/mountinfo")).unwrap_or_default();
         let is_v1 = mount_of(&mounts, "cgroup", Some("cpu")).is_some();
@@ -76,7 +76,7 @@ impl Host {
 }
 
 impl Mount {
-    /// Where a cgroup is seen.
+    /// The folder of a cgroup.
     fn folder_of(&self, cgroup: &Path) -> PathBuf {
         match cgroup.strip_prefix(&self.root) {
             Ok(rest) if rest.as_os_str().is_empty() => self.at.clone(),

@@ -1,16 +1,15 @@
-//! Quotas are kept to no finer than the host's kernel looks at them: at its ticks, every 4 ms where
-//! `CONFIG_HZ` is 250, and whenever another thread comes. So a thread with 1 ms of every 5 runs for
-//! a tick's 4 ms, and then stands still for 16 to 20, while it pays back what it has overdrawn: the
-//! share is right, and the core stands still for four or five times as long as asked. On each CPU
-//! that the lab uses a thread comes every half millisecond, does nothing, and goes; the kernel
-//! looks then.
+//! Makes quotas fine: the host's kernel checks a quota only at its ticks, every 4 ms where
+//! `CONFIG_HZ` is 250, and when a thread switches. So a thread with 1 ms of every 5 would run for a
+//! tick's 4 ms, and then stand still for 16 to 20: the share is right, and the pause is four or
+//! five times as long as asked. Here a thread wakes every half millisecond on each CPU of the lab
+//! and sleeps again, which makes the kernel check.
 //!
-//! Who comes so often, before all ordinary threads, also knows best when this host ran nobody: a
-//! virtual machine that is paused, a host below it that is busy. A guest sees its clock jump then,
-//! and takes the scheduler that it has for stalled.
+//! These real-time threads also measure when this host ran none of them: a virtual machine is
+//! paused, or the host below it is busy. A guest sees its clock jump then, and takes its scheduler
+//! for stalled.
 //!
 //! Source: Linux's kernel/sched/fair.c: `update_curr` charges a cgroup's runtime, and only where
-//! that is called can its thread be throttled.
+//! that is called can its thread be throttled. See docs/decisions/0020-vm-beat.md.
 
 use std::io;
 use std::sync::Arc;
@@ -22,12 +21,12 @@ use evenkeel_linux::watch::Cpu;
 use evenkeel_machine::Nanos;
 use rustix::thread::CpuSet;
 
-/// How often it comes.
+/// The time between two wake-ups.
 const BEAT: Nanos = Nanos::from_micros(500);
-/// Above whatever is ordinary is enough.
+/// Any priority above that of normal threads is enough.
 const PRIORITY: i32 = 1;
 
-/// Threads that come and go, until this goes.
+/// Threads that wake and sleep until this is dropped.
 pub struct Metronome {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
@@ -41,11 +40,12 @@ struct Shared {
 }
 
 impl Metronome {
-    /// On each of these CPUs, but for those of a number that the system call's wrapper does not
-    /// know.
+    /// Starts a thread on each of these CPUs, except on CPU numbers beyond the range of the system
+    /// call's wrapper.
     ///
     /// # Errors
-    /// No leave for real-time threads, or for one of the CPUs; a CPU that others do not let go of.
+    /// No permission for real-time threads, or for one of the CPUs; other threads keep a CPU for
+    /// themselves.
     pub fn begin(cpus: &[u32]) -> io::Result<Self> {
         let mut metronome = Self { shared: Arc::default(), threads: Vec::new() };
         for &cpu in cpus.iter().filter(|&&cpu| cpu < CpuSet::MAX_CPU as u32) {
@@ -60,10 +60,10 @@ impl Metronome {
         Ok(metronome)
     }
 
-    /// Ends it. Longest time that one of its CPUs has run nobody: between two beats, less what lies
-    /// between them anyway.
+    /// Stops the threads. Returns the longest time that one of the CPUs ran none of them: between
+    /// two beats, less the interval between beats.
     pub fn end(mut self) -> Nanos {
-        // Also of a pause that has just ended, for which no thread has come yet.
+        // Waiting for the threads includes a pause that has just ended.
         self.join();
         Nanos(self.shared.longest.load(Ordering::Relaxed)).saturating_sub(BEAT)
     }
@@ -79,7 +79,7 @@ impl Metronome {
 fn beat(shared: &Shared) {
     let (mut next, mut last) = (now(), since_boot());
     while !shared.is_over.load(Ordering::Relaxed) {
-        // Beats that were missed are not made up for.
+        // Missed beats are not made up for.
         next = now().max(next + BEAT);
         sleep_until(next);
         let came = since_boot();
@@ -103,8 +103,8 @@ mod tests {
     use super::*;
     use evenkeel_linux::here::allowed_cpus;
 
-    /// Whether so many threads beat before long: threads that have been waited for are to be seen
-    /// for a moment yet.
+    /// True if `wanted` threads beat before long: a thread that has been joined is visible for a
+    /// moment yet.
     fn come_to(wanted: usize) -> bool {
         let is_one = |task: &fs::DirEntry| {
             fs::read_to_string(task.path().join("comm")).is_ok_and(|it| it.starts_with("vm-beat"))

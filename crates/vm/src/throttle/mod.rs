@@ -1,13 +1,13 @@
-//! Cores that are slower: each virtual core is a thread of the emulator, and a CPU quota of the
-//! host's kernel says how much of a core that thread gets.
+//! Slow cores: each virtual core is a thread of the emulator, and a CPU quota of the host's kernel
+//! limits that thread.
 //!
 //! The quotas are set in a cgroup for each thread, in one folder for the lab, `evenkeel-vm-PID`.
 //! Under cgroup v1 that is a folder of the `cpu` hierarchy. Under v2 only threads of one *threaded
-//! domain* can be told apart: the lab's folder is one, with the emulator in it, where this process
-//! may make cgroups at the root; below a cgroup that was delegated to this process, its own cgroup
-//! is, and the emulator is in it already.
+//! domain* can be in different cgroups. If this process may make cgroups at the root, the lab's
+//! folder is the domain, with the emulator in it. Below a delegated cgroup, this process's own
+//! cgroup is the domain, and the emulator is in it already.
 //!
-//! Whoever comes later removes what those have left who were killed.
+//! A later lab removes what killed ones have left.
 
 mod host;
 mod metronome;
@@ -31,10 +31,10 @@ pub use threads::{ThreadsError, vcpus};
 use crate::cores::Quota;
 use crate::error::VmError;
 
-/// Of the folder of a lab; the number of the process that made it follows.
+/// Prefix of a lab's folder; the number of the process that made it follows.
 const FOLDER_PREFIX: &str = "evenkeel-vm-";
-/// How much the lab counts beside other work on this host, in relation to a process of theirs. Its
-/// quotas bound what it gets of that.
+/// The lab's weight among other work on this host, relative to that of a process. Its quotas bound
+/// what it gets.
 const WEIGHT: u64 = 16;
 /// How long a cgroup may take to be seen empty after its last thread has ended.
 const EMPTY: Duration = Duration::from_secs(2);
@@ -45,22 +45,22 @@ trait Version {
     fn make(&self, lab: &Path) -> Result<(), VmError>;
     /// Makes the cgroup of one core, in the lab's folder.
     fn make_core(&self, core: &Path) -> Result<(), VmError>;
-    /// Takes the emulator in, before its threads are told apart.
+    /// Takes the emulator in, before its threads are put into cgroups.
     fn adopt(&self, lab: &Path, process: u32) -> Result<(), VmError>;
     /// Puts a thread into the cgroup of a core.
     fn put(&self, core: &Path, thread: u32) -> Result<(), VmError>;
     /// Sets a limit, or none.
     fn limit(&self, core: &Path, quota: Option<Quota>) -> Result<(), VmError>;
-    /// Sets how much the lab counts; 1 is as much as a process of its own.
+    /// Sets the lab's weight; 1 is that of a process.
     fn weigh(&self, lab: &Path, weight: u64) -> Result<(), VmError>;
     /// Undoes what was done above the lab's folder.
     fn leave(&self);
 }
 
-/// A cgroup for each core of a lab. They are removed when it goes.
+/// A cgroup for each core of a lab. Dropping it removes them.
 pub struct Throttle {
     version: Box<dyn Version>,
-    /// Where the folders of labs are.
+    /// The folder that has the folders of labs.
     parent: PathBuf,
     procfs: PathBuf,
     folder: PathBuf,
@@ -72,7 +72,7 @@ impl Throttle {
     /// Makes the cgroups, without limits yet.
     ///
     /// # Errors
-    /// There are no cgroups, or no leave to make any.
+    /// There are no cgroups, or no permission to make any.
     pub fn prepare(host: &Host, quotas: &[Quota]) -> Result<Self, VmError> {
         let (version, parent) = host.version()?;
         remove_abandoned(&parent, &host.procfs);
@@ -87,7 +87,7 @@ impl Throttle {
     /// Puts the threads of an emulator into their cgroups, the first into that of the first core.
     ///
     /// # Errors
-    /// A thread has gone, or the kernel refuses.
+    /// A thread has ended, or the kernel refuses.
     pub fn adopt(&self, process: u32, threads: &[u32]) -> Result<(), VmError> {
         self.version.adopt(&self.folder, process)?;
         for (core, &thread) in self.cores.iter().zip(threads) {
@@ -97,7 +97,7 @@ impl Throttle {
         Ok(())
     }
 
-    /// From now on cores are as slow as asked.
+    /// Makes the cores as slow as asked.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -109,7 +109,7 @@ impl Throttle {
         Ok(())
     }
 
-    /// From now on all are as fast as the host's.
+    /// Makes all cores as fast as the host's.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -124,13 +124,13 @@ impl Drop for Throttle {
         while !remove(&self.folder) && began.elapsed() < EMPTY {
             std::thread::sleep(Duration::from_millis(5));
         }
-        // Those who had threads when we began, which die slowly on a busy host.
+        // Folders that still had threads when this lab began: threads die slowly on a busy host.
         remove_abandoned(&self.parent, &self.procfs);
         self.version.leave();
     }
 }
 
-/// Removes a lab's folder; false: there is still a thread in it.
+/// Removes a lab's folder; false if it still has a thread.
 fn remove(folder: &Path) -> bool {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
@@ -143,7 +143,8 @@ fn remove(folder: &Path) -> bool {
     }
 }
 
-/// Best effort: a folder that cannot be removed has a thread in it, and that thread's lab.
+/// Removes the folders of ended processes. One that cannot be removed still has a thread, and
+/// stays.
 fn remove_abandoned(parent: &Path, procfs: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -176,8 +177,8 @@ mod tests {
     use super::*;
     use crate::cores::Cores;
 
-    /// A host whose files are all in one folder. Plain files take whatever is written, so that it
-    /// can be looked at.
+    /// A host whose files are all in one folder. They are plain files, so a test can read what was
+    /// written.
     struct Fake {
         root: tempfile::TempDir,
     }
@@ -281,7 +282,7 @@ mod tests {
         assert_eq!(fake.read("cg/me.scope/LAB/cpu0/cgroup.type"), "threaded");
         assert_eq!(fake.read("cg/me.scope/LAB/cpu0/cgroup.threads"), "11");
         let folder = throttle.folder.clone();
-        // Plain files are not removed with their folder, as those of the kernel are.
+        // Plain files are not removed with their folder, unlike those of the kernel.
         fs::remove_dir_all(&folder).unwrap();
         drop(throttle);
         assert_eq!(fake.read("cg/me.scope/cgroup.subtree_control"), "-cpu");
@@ -321,7 +322,7 @@ mod tests {
     #[test]
     fn without_leave_the_folder_and_the_way_out_are_named() {
         let fake = Fake::v1();
-        // A file where the folder is to be: root, too, is refused.
+        // A file in place of the folder: root is refused, too.
         fs::remove_dir_all(fake.root.path().join("cpu/me")).unwrap();
         fake.write("cpu/me", "");
         let error = Throttle::prepare(&fake.host(), &[]).err().unwrap();

@@ -1,22 +1,21 @@
-//! Which virtual cores share a core of the host. The host's kernel would find out by itself, but
-//! takes seconds for it: two threads of 60 % on one of its cores stay there for a while, and
-//! neither gets what it is to get.
+//! Which virtual cores share a CPU of the host. The host's kernel takes seconds to balance them:
+//! two threads of 60 % stay on one CPU for a while, and neither gets its share.
 
 use std::io;
 
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-/// A CPU of the host for each core, so that those on one CPU take no more than all of it; `None`:
-/// there is no such choice to be found by giving the next largest to the CPU that has most left,
-/// and it is left to the host.
+/// A CPU of the host for each core, so that cores on one CPU take no more than all of it. Each
+/// core, the largest first, gets the CPU that has most left. `None` if that does not fit: then the
+/// host decides.
 pub fn places(percents: &[u32], cpus: &[u32]) -> Option<Vec<u32>> {
     let mut left: Vec<(u32, u32)> = cpus.iter().map(|&cpu| (100, cpu)).collect();
     let mut order: Vec<usize> = (0..percents.len()).collect();
     order.sort_by_key(|&core| std::cmp::Reverse(percents[core]));
     let mut places = vec![0; percents.len()];
     for core in order {
-        // Of those with as much left, the first.
+        // Of CPUs with as much left, the first.
         let (free, cpu) = left.iter_mut().rev().max_by_key(|(free, _)| *free)?;
         *free = free.checked_sub(percents[core])?;
         places[core] = *cpu;
@@ -24,11 +23,11 @@ pub fn places(percents: &[u32], cpus: &[u32]) -> Option<Vec<u32>> {
     Some(places)
 }
 
-/// Binds threads to their CPUs, but for CPUs of a number that the system call's wrapper does not
-/// know.
+/// Binds threads to their CPUs, except to CPU numbers beyond the range of the system call's
+/// wrapper.
 ///
 /// # Errors
-/// A thread has gone, or the kernel refuses.
+/// A thread has ended, or the kernel refuses.
 pub fn bind(threads: &[u32], places: &[u32]) -> io::Result<()> {
     let known = |cpu: &&u32| **cpu < CpuSet::MAX_CPU as u32;
     for (&thread, &cpu) in threads.iter().zip(places).filter(|(_, cpu)| known(cpu)) {

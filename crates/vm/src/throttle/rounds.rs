@@ -1,6 +1,6 @@
 //! CPUs of one host are not quite equal: another guest beside this one, interrupts, a hyperthread,
-//! its own kinds of core. Cores that are to be alike take turns on them, so that none is the slower
-//! one for good.
+//! its own kinds of core. Cores that should be equal take turns on the CPUs, so that none stays the
+//! slower one.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -8,25 +8,25 @@ use std::time::Duration;
 
 use super::places::bind;
 
-/// Between two turns: short beside the time that a policy keeps a thread where it is (acfs: 850
-/// ms), long beside what filling a cache anew takes, and no multiple of the ticks of any.
+/// Time between two turns. It is short beside the time that a policy keeps a thread where it is
+/// (acfs: 850 ms), long beside refilling a cache, and no multiple of a tick.
 const TURN: Duration = Duration::from_millis(97);
 
-/// Threads that take turns until this goes.
+/// Threads that take turns until this is dropped.
 pub struct Rounds {
     end: Option<Sender<()>>,
     turning: Option<JoinHandle<()>>,
 }
 
 impl Rounds {
-    /// Of threads that are bound to these CPUs, one each.
+    /// Starts the turns of threads that are bound to these CPUs, one each.
     pub fn begin(threads: Vec<u32>, mut places: Vec<u32>) -> Self {
         let (end, ended) = channel();
         let turning = thread::spawn(move || {
             while ended.recv_timeout(TURN) == Err(RecvTimeoutError::Timeout) {
                 places = turned(&places);
-                // They have ended, or the host took a CPU away: the lab finds out by itself, or
-                // goes on as it was.
+                // The threads have ended, which the lab finds out by itself, or the host took a CPU
+                // away, and they stay where they are.
                 if bind(&threads, &places).is_err() {
                     return;
                 }
@@ -45,7 +45,7 @@ impl Drop for Rounds {
     }
 }
 
-/// Everybody on the next CPU of those in use: whoever shared one shares the next, so that all still
+/// Moves each thread to the next CPU in use. Threads that shared a CPU share the next, so all still
 /// fit.
 fn turned(places: &[u32]) -> Vec<u32> {
     let mut used = places.to_vec();

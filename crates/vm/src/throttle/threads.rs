@@ -1,14 +1,14 @@
-//! The emulator's threads that are virtual cores. It names them when it is asked to
-//! (`-name …,debug-threads=on`).
+//! Finds the emulator's threads that are virtual cores. QEMU names them with `-name
+//! …,debug-threads=on`.
 
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long an emulator may take until it has all its threads, on a host that is busy.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The longest that an emulator may take to start all its threads, on a busy host.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Why there are no such threads.
+/// Why the threads were not found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ThreadsError {
     /// The process has ended.
@@ -38,14 +38,14 @@ pub fn vcpus(procfs: &Path, process: u32, count: usize) -> Result<Vec<u32>, Thre
             threads.sort_unstable();
             return Ok(threads.into_iter().map(|(_, thread)| thread).collect());
         }
-        if began.elapsed() > PATIENCE {
+        if began.elapsed() > TIMEOUT {
             return Err(ThreadsError::Missing { found: threads.len(), wanted: count });
         }
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
-/// Core and thread of each; `None`: the process is gone.
+/// Core and thread of each; `None` if the process has ended.
 fn named(tasks: &Path) -> Option<Vec<(usize, u32)>> {
     let core = |thread: &Path| {
         let name = fs::read_to_string(thread.join("comm")).ok()?;

@@ -6,7 +6,7 @@ use super::{Version, make_folder, write};
 use crate::cores::Quota;
 use crate::error::VmError;
 
-/// `cpu.shares` of a cgroup that counts as much as a process.
+/// `cpu.shares` of a cgroup with the weight of a process.
 const ONE: u64 = 1024;
 
 /// The `cpu` hierarchy.
@@ -22,7 +22,7 @@ impl Version for V1 {
     }
 
     fn adopt(&self, _lab: &Path, _process: u32) -> Result<(), VmError> {
-        // Threads go where they are put, each for itself.
+        // Threads are put into cgroups one by one.
         Ok(())
     }
 

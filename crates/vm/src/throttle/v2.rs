@@ -7,17 +7,17 @@ use super::{Version, make_folder, write};
 use crate::cores::Quota;
 use crate::error::VmError;
 
-/// `cpu.weight` of a cgroup that counts as much as a process.
+/// `cpu.weight` of a cgroup with the weight of a process.
 const ONE: u64 = 100;
-/// Where there is no limit, a period must be said all the same.
+/// The period to write where there is no limit.
 const PERIOD_US: u64 = 5_000;
 
 /// The hierarchy, and the cgroup that labs are made in.
 pub struct V2 {
     parent: PathBuf,
-    /// The parent is this process's own cgroup, and the domain of all threads in it.
+    /// True if the parent is this process's own cgroup, the domain of all threads in it.
     is_delegated: bool,
-    /// It had the controller before.
+    /// True if it had the controller before.
     had_cpu: bool,
 }
 
@@ -78,7 +78,7 @@ impl Version for V2 {
     }
 
     fn leave(&self) {
-        // Another lab may be in it, and then the kernel refuses; that one will leave, too.
+        // The kernel refuses while another lab is in it; that lab will then do this.
         if self.is_delegated && !self.had_cpu {
             let _ = write(&self.parent, "cgroup.subtree_control", "-cpu");
         }

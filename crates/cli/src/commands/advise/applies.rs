@@ -1,5 +1,5 @@
-//! Which policies apply to a machine and a workload, and why others do not: asked of the policies
-//! themselves.
+//! Which policies apply to a machine and a workload, and why others do not. Each policy decides
+//! itself if it takes the machine.
 
 use evenkeel_machine::Machine;
 use evenkeel_policy::registry::{self, Trait};
@@ -11,7 +11,7 @@ use crate::error::{Failure, Result};
 use crate::parse::{self, PolicySpec};
 use crate::plan::{Chosen, Plan, choose};
 
-/// Bounds that are played out in time, and no schedulers.
+/// Policies that are bounds computed in simulated time, and no schedulers.
 fn bounds() -> impl Iterator<Item = &'static str> {
     registry::ENTRIES.iter().filter(|entry| entry.has(Trait::Bound)).map(|entry| entry.name)
 }
@@ -23,8 +23,8 @@ pub struct LeftOut {
     pub why: String,
 }
 
-/// What is to be run: the policies named, else all of the operating system's, and for task graphs
-/// all that choose among tasks; without those that refuse the machine.
+/// The plan: the policies named; or all of the operating system's, and for task graphs also all
+/// that choose among tasks. Policies that refuse the machine are left out.
 ///
 /// # Errors
 /// Bad input; no policy is left.
@@ -57,7 +57,7 @@ pub fn plan(args: &RunArgs, among: Vec<PolicySpec>) -> Result<(Plan, Vec<LeftOut
             left_out.push(LeftOut { policy: policy.label.clone(), why });
             false
         }
-        // What cannot even be made fails where it is run, and is said there.
+        // A policy that cannot be made fails where it is run, and is reported there.
         Err(_) => true,
     });
     if plan.policies.is_empty() {
@@ -78,7 +78,7 @@ fn specs_of_graphs() -> Result<Vec<PolicySpec>> {
     specs(graph::names())
 }
 
-/// Why a policy does not take a machine, if it does not.
+/// Why a policy refuses a machine; `None` if it does not.
 pub fn refusal(policy: &Chosen, machine: &Machine) -> Result<Option<String>> {
     let cores = vec![CoreStats { online: true, ..CoreStats::default() }; machine.cores.len()];
     let view = View {

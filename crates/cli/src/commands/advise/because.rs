@@ -1,17 +1,16 @@
 //! One sentence on why the winner wins, from what the records say: idle time, where the work was
 //! done, migrations, power, slowdowns, the critical path.
 //!
-//! The winner is set beside the median of those that are behind it: the runner-up is often the same
-//! schedule but for a detail, the last one a policy that nobody would take. A difference is a
-//! reason only where it goes in the winner's favour and exceeds [`TELLING`].
+//! The winner is compared with the median of the policies behind it: the runner-up's schedule is
+//! often almost the same, and the last one is of no interest. A difference is a reason only if it
+//! favours the winner and exceeds [`TELLING`].
 
 use evenkeel_metrics::Record;
 
 use super::ranking::{Ranked, Run};
 use crate::args::advise::Measure;
 
-/// Shares that differ by less than this are taken for equal, as are counts and powers that differ
-/// by less than this part.
+/// Differences below this are ignored: of shares as they are, of counts and powers as a part.
 const TELLING: f64 = 0.01;
 
 /// Reasons that a sentence has room for.
@@ -78,7 +77,7 @@ fn margin(measure: Measure, best: f64, worse: f64, of: &str) -> String {
     }
 }
 
-/// What a task graph's makespan cannot fall below, beside the reasons.
+/// The lower bound of a task graph's makespan, which follows the reasons.
 fn path(measure: Measure, record: &Record) -> String {
     match (&record.graph, measure) {
         (Some(graph), Measure::Time) => format!(
@@ -91,7 +90,7 @@ fn path(measure: Measure, record: &Record) -> String {
     }
 }
 
-/// Differences that go in the winner's favour, the most telling sort first.
+/// Differences that favour the winner, the most telling kind first.
 fn reasons(measure: Measure, own: &Record, other: &Record) -> Vec<String> {
     match measure {
         Measure::Time => speed(own, other),
@@ -197,8 +196,8 @@ fn fastest(record: &Record) -> &str {
     record.kinds.keys().next().map_or("fast", String::as_str)
 }
 
-/// Of the time that cores had a thread, the share of the fastest kind; `None` where there is only
-/// one.
+/// The share of the fastest kind in the time that cores were busy; `None` if there is only one
+/// kind.
 fn on_fast(record: &Record) -> Option<f64> {
     let all: f64 = record.kinds.values().map(|kind| kind.busy_s).sum();
     let fast = record.kinds.values().next().filter(|_| record.kinds.len() > 1)?;

@@ -20,7 +20,7 @@ use crate::table;
 use applies::LeftOut;
 use ranking::{Ranked, Run};
 
-/// What the command has to say.
+/// The command's result.
 #[derive(Serialize)]
 struct Advice<'a> {
     machine: &'a str,
@@ -77,7 +77,7 @@ pub fn run(args: &AdviseArgs) -> Result {
     let failed: Vec<_> =
         runs.iter().filter_map(|run| Some((run, run.record.error.as_deref()?))).collect();
     if let Some(file) = html {
-        // In the order of the plan, which the page goes by.
+        // In the order of the plan, in which the page expects them.
         let records: Vec<Record> = runs.iter().map(|run| run.record.clone()).collect();
         let baseline =
             plan.policies.iter().position(|policy| policy.name() == BASELINE).unwrap_or(0);
@@ -122,7 +122,7 @@ pub fn run(args: &AdviseArgs) -> Result {
     }
 }
 
-/// Why nothing can be ranked by a measure that no record has.
+/// The message for a measure that no record has.
 const fn lacks(measure: Measure) -> &'static str {
     match measure {
         Measure::Energy | Measure::Edp => {
@@ -134,7 +134,7 @@ const fn lacks(measure: Measure) -> &'static str {
     }
 }
 
-/// The ranking as a table, with the place that each policy has by each measure behind its value.
+/// The ranking as a table. Each value has the policy's place by that measure behind it.
 fn drawn(runs: &[Run], ranking: &[Ranked]) -> String {
     let first = &runs[ranking[0].run].record;
     let has = |measure: &Measure| ranking.iter().any(|ranked| ranked.place(*measure).is_some());

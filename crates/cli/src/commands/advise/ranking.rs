@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::args::advise::Measure;
 
-/// A policy, as it was asked for, and what its run came to.
+/// A policy, as it was asked for, and the record of its run.
 pub struct Run {
     pub label: String,
     pub record: Record,
@@ -18,8 +18,8 @@ impl Measure {
     /// In the order of the table, and of ties.
     pub const ALL: [Self; 4] = [Self::Time, Self::Energy, Self::Edp, Self::Unfairness];
 
-    /// Those of the Pareto set. The energy-delay product follows from the first two: who is behind
-    /// in it is behind in one of them.
+    /// The measures of the Pareto set. The energy-delay product follows from the first two: a
+    /// policy that is worse in it is worse in one of them.
     const PARETO: [Self; 3] = [Self::Time, Self::Energy, Self::Unfairness];
 
     /// The flag's word.
@@ -43,13 +43,13 @@ impl Measure {
         .to_owned()
     }
 
-    /// What a record has; `None`: it has no such measure.
+    /// A record's value; `None` if the record has no such measure.
     pub fn value(self, record: &Record) -> Option<f64> {
         match self {
             Self::Time => Some(record.makespan_s),
             Self::Energy => record.energy_j,
             Self::Edp => record.edp_js,
-            // Alone, an application is as fair as can be to itself.
+            // With one application there is nothing to be unfair to.
             Self::Unfairness => record.unfairness.filter(|_| record.apps.len() > 1),
         }
     }
@@ -116,7 +116,7 @@ pub fn rank(runs: &[Run], measure: Measure) -> Vec<Ranked> {
             }
         })
         .collect();
-    // Stable: what is equal in all stays in the order given.
+    // The sort is stable: runs that are equal in all measures stay in the order given.
     ranking.sort_by_key(|ranked| {
         let others =
             Measure::ALL.map(|each| ranked.place(each).map_or(usize::MAX, |place| place.rank));
@@ -125,7 +125,7 @@ pub fn rank(runs: &[Run], measure: Measure) -> Vec<Ranked> {
     ranking
 }
 
-/// Whether `a` is as good as `b` in all measures of the Pareto set that both have, and better in
+/// True if `a` is as good as `b` in all measures of the Pareto set that both have, and better in
 /// one.
 fn dominates(a: &Record, b: &Record) -> bool {
     let pairs = Measure::PARETO
@@ -146,7 +146,7 @@ fn dominates(a: &Record, b: &Record) -> bool {
 pub mod tests {
     use super::*;
 
-    /// A record with only what is ranked.
+    /// A record with only the measures that rank.
     pub fn record(time: f64, energy: Option<f64>, unfairness: Option<f64>) -> Record {
         let app =
             serde_json::json!({ "name": "a", "threads": 1, "completion_s": time, "slowdown": 1.0 });

@@ -1,9 +1,8 @@
 //! Calibrations of the lab, kept for the same request for an hour.
 //!
-//! They are in one file of the folder of sessions' files, which is this user's alone. What makes a
-//! request the same is a text: the CPUs with their ratios, the period, this boot of this kernel on
-//! this host, and the version of Evenkeel. Keeping is for convenience: where the file cannot be
-//! read or written, the lab calibrates.
+//! They are in one file in the folder of sessions' files, which is this user's alone. A text
+//! identifies a request: the CPUs with their ratios, the period, this boot of this kernel on this
+//! host, and the version of Evenkeel. If the file cannot be read or written, the lab calibrates.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,9 +16,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::output::OutputFile;
 
-/// For how long one is kept, seconds. Ours.
+/// Seconds for which a calibration is kept. Ours.
 const KEPT_S: u64 = 3_600;
-/// How many are kept at most: the oldest go.
+/// The most calibrations that are kept; the oldest are dropped.
 const MOST: usize = 32;
 
 /// One calibration.
@@ -65,7 +64,7 @@ impl Row {
     }
 }
 
-/// What calibrations are kept for.
+/// What identifies a calibration.
 pub struct Request {
     text: String,
     file: PathBuf,
@@ -93,7 +92,7 @@ impl Request {
         Self { text, file: directory().join("lab-calibrations.json") }
     }
 
-    /// The one that is kept for it, and how many seconds old it is.
+    /// The calibration kept for this request, and its age in seconds.
     pub fn find(&self) -> Option<(Vec<Calibrated>, u64)> {
         let now = now_s();
         let entry = read(&self.file)
@@ -102,7 +101,7 @@ impl Request {
         Some((entry.cpus.into_iter().map(Row::calibrated).collect(), now - entry.at_s))
     }
 
-    /// Keeps one for it, and drops what is too old.
+    /// Keeps a calibration for this request, and drops those that are too old.
     pub fn keep(&self, calibrated: &[Calibrated]) {
         let now = now_s();
         let mut entries = read(&self.file);
@@ -114,13 +113,14 @@ impl Request {
         let Ok(text) = serde_json::to_vec_pretty(&entries) else { return };
         let Some(folder) = self.file.parent() else { return };
         if make_directory(folder).is_ok() {
-            // The next lab calibrates.
+            // After an error the next lab calibrates.
             let _ = OutputFile::begin(&self.file).and_then(|file| file.finish_with(&text));
         }
     }
 }
 
-/// Nothing, where there is no such file, or it is somebody else's or of another form.
+/// The calibrations of the file; none if it does not exist, belongs to another user or has another
+/// form.
 fn read(file: &Path) -> Vec<Entry> {
     let is_own =
         file.parent().is_some_and(|folder| folder.is_dir() && make_directory(folder).is_ok());

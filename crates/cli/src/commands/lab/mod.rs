@@ -36,7 +36,7 @@ pub fn run(args: &LabArgs) -> Result<ExitCode> {
         program::find(program, std::env::var_os("PATH"))
             .map_err(|error| Failure::not_started(program, error))?;
     }
-    // Signals first: thieves do what the first thread does with them.
+    // Signals first: thieves inherit how the first thread handles them.
     let signals = Signals::hold().context("cannot hold back signals").map_err(Failure::Failed)?;
     let mut lab = Lab::new(&slow, &cpus).map_err(failure)?;
     args.period.into_iter().for_each(|period| lab.set_period(period));
@@ -49,7 +49,7 @@ pub fn run(args: &LabArgs) -> Result<ExitCode> {
         return measure(&lab, args, &signals).map(|()| ExitCode::SUCCESS);
     }
     for cpu in &calibrated {
-        say(&format!("CPU {}", cpu.asked.cpu.0), &told(cpu));
+        say(&format!("CPU {}", cpu.asked.cpu.0), &summary(cpu));
     }
     insist_on_bounds(&calibrated, args.force)?;
     let machine = slowed_machine(&base(&usable), &lab.slowed()).map_err(failure)?;
@@ -74,8 +74,8 @@ pub fn run(args: &LabArgs) -> Result<ExitCode> {
     }
 }
 
-/// Calibrates, or takes up what was found for the same request within the last hour. What is within
-/// bounds is kept.
+/// Calibrates, or uses what was found for the same request within the last hour. A calibration
+/// within bounds is kept.
 fn calibrate(lab: &mut Lab, args: &LabArgs, signals: &Signals) -> Result<Vec<Calibrated>> {
     let asked = lab.asked().to_vec();
     if asked.is_empty() {
@@ -109,8 +109,8 @@ fn calibrate(lab: &mut Lab, args: &LabArgs, signals: &Signals) -> Result<Vec<Cal
     Ok(calibrated)
 }
 
-/// Does what takes seconds on a thread of its own, so that a signal ends it at once, and a bar
-/// shows how far it is.
+/// Runs work that takes seconds on a thread of its own, so that a signal ends it at once; a bar
+/// shows its progress.
 fn watched<T: Send>(
     signals: &Signals,
     windows: u64,
@@ -124,7 +124,7 @@ fn watched<T: Send>(
     let done = thread::scope(|scope| {
         let worker = scope.spawn(|| work(&control));
         while !worker.is_finished() {
-            // Whatever comes of it, the signals are looked for.
+            // The signals are checked whatever the poll returns.
             let _ = poll(&mut [PollFd::new(signals, PollFlags::IN)], Some(&LOOK));
             while let Some(caught) =
                 signals.poll().context("cannot read signals").map_err(Failure::Failed)?
@@ -147,15 +147,15 @@ fn watched<T: Send>(
     }
 }
 
-/// What the machine is without the lab: as sysfs describes it, or, where that says nothing, CPUs
-/// that are all alike.
+/// The machine without the lab: as sysfs describes it, or, where that says nothing, with equal
+/// CPUs.
 fn base(usable: &[Cpu]) -> Machine {
     let allowed = Some(usable.iter().map(|cpu| cpu.0).collect());
     let detected = discover(&sysfs(), &Given { allowed, ..Given::default() });
     detected.map_or_else(|_| equal_cores(usable), |detected| detected.machine)
 }
 
-/// Keeps the CPUs slow until someone ends it.
+/// Keeps the CPUs slow until a signal.
 fn hold(environment: &[(&str, OsString)], signals: &Signals) -> Result<ExitCode> {
     let lines = environment
         .iter()
@@ -166,7 +166,7 @@ fn hold(environment: &[(&str, OsString)], signals: &Signals) -> Result<ExitCode>
     Ok(ExitCode::SUCCESS)
 }
 
-/// What one CPU came to, as `--measure` tells it.
+/// The measurement of one CPU, as `--measure` prints it.
 #[derive(Serialize)]
 struct Row {
     cpu: u32,
@@ -175,13 +175,13 @@ struct Row {
     spread: f64,
     p5: f64,
     p95: f64,
-    /// Of the CPU itself, without the thief.
+    /// The spread of the CPU itself, without the thief.
     unslowed_spread: f64,
     /// What the thief takes.
     share: f64,
     period_us: f64,
     within_bounds: bool,
-    /// Ratio by windows.
+    /// The ratio in each window.
     windows: Vec<f64>,
 }
 
@@ -203,7 +203,7 @@ impl Row {
     }
 }
 
-/// Measures for as long as asked, and says what came of it.
+/// Measures for as long as asked, and prints the result.
 fn measure(lab: &Lab, args: &LabArgs, signals: &Signals) -> Result {
     let windows = lab.windows(args.duration) as u64;
     let (calibrated, windows) = watched(signals, windows, "measurement ", |control| {
@@ -252,7 +252,7 @@ fn drawn(rows: &[Row]) -> String {
 }
 
 /// `asked 3, measured 3.01, spread 0.4 %`.
-fn told(cpu: &Calibrated) -> String {
+fn summary(cpu: &Calibrated) -> String {
     let (ratio, spread) = (cpu.ratio.median, cpu.ratio.spread * 100.0);
     format!("asked {}, measured {ratio:.3}, spread {spread:.1} %", cpu.asked.ratio)
 }
@@ -266,7 +266,7 @@ fn insist_on_bounds(calibrated: &[Calibrated], force: bool) -> Result {
                 "warning",
                 &format!(
                     "CPU {number} is unsteady: {}; unslowed, its own speed spreads {own:.1} %",
-                    told(cpu)
+                    summary(cpu)
                 ),
             );
             continue;
@@ -276,7 +276,7 @@ fn insist_on_bounds(calibrated: &[Calibrated], force: bool) -> Result {
              speed spreads {own:.1} %: the \
              machine may be busy",
             BOUND * 100.0,
-            told(cpu),
+            summary(cpu),
         );
         if force {
             say("warning", &what);
@@ -291,7 +291,7 @@ fn failure(error: LabError) -> Failure {
     if error.is_usage() { Failure::Usage(error.into()) } else { Failure::Failed(error.into()) }
 }
 
-/// For a shell.
+/// Quotes a text for a shell.
 fn quoted(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-=,".contains(c);
     if text.chars().all(is_plain) {

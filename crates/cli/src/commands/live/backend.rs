@@ -1,4 +1,4 @@
-//! Which mechanism carries a policy out, and sessions of the sched_ext one.
+//! Chooses the mechanism that carries a policy out, and runs sessions of the sched_ext one.
 
 use evenkeel_linux::live;
 
@@ -9,18 +9,18 @@ use crate::error::say;
 use crate::error::{Failure, Result};
 use crate::plan::Chosen;
 
-/// Of what a session places threads.
+/// What a session places the threads of.
 #[derive(Clone, Debug)]
 pub enum Scope {
-    /// Of the whole machine, or whatever asks for SCHED_EXT by itself.
+    /// The whole machine, or threads that ask for SCHED_EXT by themselves.
     Machine,
-    /// Of a program that has not begun yet.
+    /// A program that has not begun yet.
     Program,
-    /// Of programs that run; by sched_ext these are put into SCHED_EXT.
+    /// Running programs; the sched_ext mechanism puts these into SCHED_EXT.
     Running(Whose),
 }
 
-/// A mechanism, and why it was taken.
+/// A mechanism, and the reason for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// A process beside the threads, which sets their CPU masks.
@@ -38,14 +38,14 @@ impl Choice {
         }
     }
 
-    /// For the first line of what is said.
+    /// For the first line of messages.
     pub fn sentence(&self) -> String {
         let (Self::Affinity(why) | Self::SchedExt(why)) = self;
         format!("by {}: {why}", self.name())
     }
 }
 
-/// The mechanism that was asked for, or the better one of those that can be had.
+/// The mechanism that was asked for, or the better one of those available.
 pub fn choose(args: &LiveArgs, prepared: &Prepared, scope: &Scope) -> Choice {
     let asked = || "--backend asks for it".to_owned();
     match args.backend {
@@ -72,8 +72,8 @@ fn obstacle(_: &Prepared) -> Option<String> {
     Some("this evenkeel was built without sched_ext (docs/live/sched-ext.md)".into())
 }
 
-/// Whether other programs would keep a program in SCHED_EXT waiting: the kernel serves those of its
-/// own class first.
+/// Why other programs would keep a program in SCHED_EXT waiting, if they would: the kernel serves
+/// threads of its own class first.
 #[cfg(feature = "sched_ext")]
 fn busy(scope: &Scope) -> Option<String> {
     let whose = match scope {
@@ -89,7 +89,7 @@ fn busy(scope: &Scope) -> Option<String> {
 
 #[cfg(not(feature = "sched_ext"))]
 fn busy(scope: &Scope) -> Option<String> {
-    // Nothing but sched_ext goes by it.
+    // Only sched_ext depends on the scope.
     match scope {
         Scope::Machine
         | Scope::Program
@@ -97,12 +97,12 @@ fn busy(scope: &Scope) -> Option<String> {
     }
 }
 
-/// Part of a core that the mechanism may cost unless said.
+/// Default limit of the mechanism's cost, part of a core.
 #[cfg(feature = "sched_ext")]
 const BUDGET: f64 = 0.04;
 
-/// Begins to schedule: the whole machine, or only threads of SCHED_EXT. `None`: the kernel refuses,
-/// which has been said, and the choice was ours.
+/// Begins to schedule: the whole machine, or only threads of SCHED_EXT. `None`: the mechanism was
+/// chosen automatically and the kernel refuses it; a message has said so.
 ///
 /// # Errors
 /// The policy refuses the machine; the kernel refuses the scheduler that was asked for.
@@ -162,7 +162,7 @@ pub fn begin_sched_ext(
     Ok(Some((Box::new(session), policy.clone())))
 }
 
-/// Without the feature there is none.
+/// A build without the feature has no such mechanism.
 ///
 /// # Errors
 /// Always.
@@ -175,16 +175,16 @@ pub fn begin_sched_ext(
     Err(Failure::usage(super::BUILT_WITHOUT))
 }
 
-/// Puts threads that are there, and all that they will fork, under the scheduler.
+/// Puts running threads, and all that they will fork, under the scheduler.
 #[cfg(feature = "sched_ext")]
 pub use evenkeel_linux::sched_ext::members::{Members, Whose};
 
-/// Without the feature there are none.
+/// A build without the feature has no members.
 #[cfg(not(feature = "sched_ext"))]
 pub use without::{Members, Whose};
 
-/// What stands where nothing of sched_ext is built in: [`begin_sched_ext`] has refused before any
-/// of it is reached.
+/// Stand-ins for a build without sched_ext. None is reached: [`begin_sched_ext`] refuses before
+/// that.
 #[cfg(not(feature = "sched_ext"))]
 mod without {
     use std::io;
@@ -216,7 +216,7 @@ mod without {
     }
 }
 
-/// What ended a session, with all that the kernel had to say about it if so asked.
+/// The failure for what ended a session. With `verbose` it prints all that the kernel reported.
 pub fn trouble(error: Box<dyn std::error::Error + Send + Sync>, verbose: bool) -> Failure {
     #[cfg(feature = "sched_ext")]
     if let Some(evenkeel_linux::sched_ext::session::SessionError::Ended(ended)) =
@@ -232,7 +232,7 @@ pub fn trouble(error: Box<dyn std::error::Error + Send + Sync>, verbose: bool) -
                     "{error}; -v prints what the kernel's queues held then"
                 ));
             }
-            // Nothing can be done where stderr is gone.
+            // If stderr is gone, nothing can be done.
             let _ = writeln!(std::io::stderr(), "{}", ended.dump.trim_end());
         }
     }

@@ -1,5 +1,5 @@
-//! What a live run drew: read from the machine's sensors, or, where it has none that can be read,
-//! told by its power model.
+//! The energy of a live run: read from the machine's sensors, or, if it has none that can be read,
+//! computed from its power model.
 
 use std::path::Path;
 
@@ -13,11 +13,11 @@ use crate::error::say;
 /// How often sensors are read: often enough for runs of seconds, seldom enough not to show in them.
 const INTERVAL: Nanos = Nanos::from_millis(100);
 
-/// Sensors at work.
+/// Sensors that are being sampled.
 pub struct Watched(Option<Sampler>);
 
 impl Watched {
-    /// Begins to read, where there is something to be read.
+    /// Begins to read sensors, if there are any.
     pub fn begin(sysfs: &Path) -> Self {
         let found = find(sysfs);
         for (sensor, error) in &found.refused {

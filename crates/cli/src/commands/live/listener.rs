@@ -1,8 +1,9 @@
 //! The socket of a `schedule`, at which `schedule --monitor` asks it for what it has done.
 //!
-//! Whoever connects gets one snapshot as a line of JSON, and the connection is closed. It fits the
-//! socket's own memory, so that the scheduler waits for no reader. Being in the folder of the lock,
-//! which one process at a time has, what is found there is left over.
+//! A client that connects gets one snapshot as a line of JSON, and the connection is closed. The
+//! line fits into the socket's buffer, so the scheduler waits for no reader. The socket is in the
+//! folder of the lock, which one process at a time holds, so a socket found there is left over from
+//! a process that has ended.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -18,22 +19,22 @@ use rustix::net::{
 
 use super::statistics::Snapshot;
 
-/// Connections that are answered between two looks, at most.
+/// The most connections that one call answers.
 const AT_ONCE: usize = 16;
 
-/// Where it is, below the folder of sessions' files.
+/// The socket's path in the folder of sessions' files.
 pub fn place(folder: &Path) -> PathBuf {
     folder.join("schedule.sock")
 }
 
-/// See the file's head. Gone when dropped.
+/// The socket at which `schedule` answers `schedule --monitor`. Dropping it removes the file.
 pub struct Listener {
     socket: UnixListener,
     path: PathBuf,
 }
 
 impl Listener {
-    /// Listens, for this user alone. To be called by whoever has the lock.
+    /// Listens, for this user alone. The caller must hold the lock.
     ///
     /// # Errors
     /// The socket cannot be made there.
@@ -45,21 +46,21 @@ impl Listener {
         }
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        // The file that `bind` makes has the mode that the socket has by then; one that is set
-        // afterwards leaves others a moment.
+        // `bind` gives its file the mode that the socket has then. A mode set afterwards would
+        // leave a moment in which other users can connect.
         fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
         bind(&socket, &SocketAddrUnix::new(&path)?)?;
         listen(&socket, AT_ONCE as i32)?;
         Ok(Self { socket: socket.into(), path })
     }
 
-    /// Answers those who have connected meanwhile.
+    /// Answers the clients that have connected since the last call.
     ///
-    /// Whether anybody has is asked for first: `accept` makes a socket and a file before it looks,
-    /// and this is called after each look at the threads.
+    /// It polls first: `accept` makes a socket and a file before it looks for a client, and this is
+    /// called after each look at the threads.
     ///
     /// # Errors
-    /// It can take no more connections, and would be readable for ever.
+    /// The process can open no more files. The socket would stay readable for ever.
     pub fn answer(&self, snapshot: impl Fn() -> Snapshot) -> io::Result<()> {
         for _ in 0..AT_ONCE {
             let mut socket = [PollFd::new(&self.socket, PollFlags::IN)];
@@ -80,7 +81,7 @@ impl Listener {
                 Err(error) => return Err(error),
             };
             let line = serde_json::to_string(&snapshot())? + "\n";
-            // Who has gone, or has no room, does without.
+            // A reader that has gone, or has no room, gets no answer.
             let _ = reader.set_nonblocking(true).and_then(|()| reader.write_all(line.as_bytes()));
         }
         Ok(())
@@ -88,7 +89,7 @@ impl Listener {
 }
 
 impl AsFd for Listener {
-    /// Readable when somebody has connected.
+    /// Readable when a client has connected.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
@@ -96,7 +97,7 @@ impl AsFd for Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        // What is left is taken away by the next.
+        // The next listener removes a file that is left.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -115,7 +116,7 @@ mod tests {
         let listener = Listener::begin(folder.path()).unwrap();
         let path = place(folder.path());
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        // Who never reads, who has gone, who reads.
+        // One client that never reads, one that has gone, one that reads.
         let _silent = UnixStream::connect(&path).unwrap();
         drop(UnixStream::connect(&path).unwrap());
         let mut reader = UnixStream::connect(&path).unwrap();

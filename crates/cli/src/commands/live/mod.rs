@@ -1,4 +1,4 @@
-//! The commands that place real threads: what they have in common.
+//! What the commands that place real threads have in common.
 
 mod backend;
 mod energy;
@@ -18,17 +18,17 @@ use evenkeel_linux::watch::{self, Source, WatchError, Watcher};
 use evenkeel_machine::{Machine, Nanos, write_cpus};
 
 use crate::args::live::{LiveArgs, SourceName};
-use crate::commands::detect;
+use crate::commands::this_machine;
 use crate::error::{Failure, Result, say};
 use crate::plan::{Chosen, choose};
 
-/// Part of a core that the affinity mechanism may cost unless said.
+/// Default limit of the affinity mechanism's cost, part of a core.
 const AFFINITY_BUDGET: f64 = 0.01;
 
-/// For how long a program has all its CPUs unless said.
+/// How long a program has all its CPUs by default.
 const GRACE: Nanos = Nanos::from_millis(50);
 
-/// What a build without the kernel's side says where it is asked for.
+/// The message of a build without sched_ext where it is asked for.
 #[cfg(not(feature = "sched_ext"))]
 pub const BUILT_WITHOUT: &str = "this evenkeel was built without sched_ext: build it with \
                                  --features sched_ext \
@@ -43,7 +43,7 @@ struct Prepared {
 
 /// Reads what the command line and the environment name.
 ///
-/// `remembers`: how many threads that have ended.
+/// `remembers`: how many ended threads stay in the record.
 fn prepare(args: &LiveArgs, remembers: usize) -> Result<Prepared> {
     let spec = args.policy().map_err(Failure::usage)?;
     let policy = choose(vec![spec], &args.settings)?.remove(0);
@@ -70,15 +70,15 @@ fn prepare(args: &LiveArgs, remembers: usize) -> Result<Prepared> {
     Ok(Prepared { policy, machine, config: Config { mechanism, budget, sysfs: here::sysfs() } })
 }
 
-/// The machine as it was described, or as it is.
+/// The machine that was named, else as it was detected.
 ///
 /// # Errors
 /// There is no such machine, or it is not this one.
 pub fn machine(named: Option<&str>) -> Result<Machine> {
     let handed = std::env::var(MACHINE_VARIABLE).ok().filter(|path| !path.is_empty());
-    let Some(name) = named.map(str::to_owned).or(handed) else { return detect::here() };
-    if name == detect::HERE {
-        return detect::here();
+    let Some(name) = named.map(str::to_owned).or(handed) else { return this_machine::here() };
+    if name == this_machine::HERE {
+        return this_machine::here();
     }
     let machine = evenkeel_files::machines::load(&name).map_err(Failure::input)?;
     let allowed = here::allowed_cpus().map_err(|error| Failure::Failed(error.into()))?;
@@ -105,7 +105,7 @@ fn watch_options(args: &LiveArgs) -> watch::Options {
     watch::Options { source, ..watch::Options::default() }
 }
 
-/// A watcher that could not be had.
+/// The failure for a watcher that cannot be made.
 fn unwatchable(error: WatchError) -> Failure {
     match error {
         WatchError::Gone(_) => Failure::input(error),

@@ -1,4 +1,4 @@
-//! `evenkeel schedule --monitor`: what another `schedule` does, asked for at its socket
+//! `evenkeel schedule --monitor`: asks another `schedule` at its socket for what it does
 //! ([`super::listener`]).
 
 use std::io::{self, Read as _};
@@ -18,32 +18,32 @@ use super::statistics::{Snapshot, Statistics};
 use crate::error::{Failure, Result, say};
 use crate::output::print;
 
-/// Longest that an answer is waited for: while CPUs come and go a scheduler loads itself anew, on a
-/// slow machine for seconds.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Longest wait for an answer: while CPUs come and go a scheduler reloads itself, on a slow machine
+/// for seconds.
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// Longest answer that is read.
 const LONGEST: usize = 1 << 16;
 
-/// What came of a question.
+/// The outcome of a question.
 enum Answer {
     Snapshot(Box<Snapshot>),
-    /// Nobody is there, or who was has ended.
-    Nobody,
-    /// We were interrupted meanwhile.
+    /// No process listens, or it has ended.
+    NoListener,
+    /// A signal interrupted the wait.
     Interrupted,
 }
 
-/// Shows a line every so many seconds until interrupted, or until there is nobody any more.
+/// Shows a line every so many seconds until interrupted, or until no process listens any more.
 ///
 /// # Errors
-/// Nobody schedules, or it is not allowed to ask.
+/// No process schedules, or this user may not ask it.
 pub fn run(seconds: u32, json: bool) -> Result<ExitCode> {
     let signals = Signals::hold().context("cannot hold back signals").map_err(Failure::Failed)?;
     let path = place(&directory());
     let every = Duration::from_secs(u64::from(seconds));
     let mut before = match ask(&path, &signals)? {
         Answer::Snapshot(first) => first,
-        Answer::Nobody => return Err(nobody(&path)),
+        Answer::NoListener => return Err(no_listener(&path)),
         Answer::Interrupted => return Ok(ExitCode::SUCCESS),
     };
     let of = &before.identity;
@@ -59,7 +59,7 @@ pub fn run(seconds: u32, json: bool) -> Result<ExitCode> {
         next += every;
         let now = match ask(&path, &signals)? {
             Answer::Snapshot(now) => now,
-            Answer::Nobody => {
+            Answer::NoListener => {
                 say("note", &format!("process {} has ended", before.identity.pid));
                 return Ok(ExitCode::SUCCESS);
             }
@@ -85,7 +85,7 @@ pub fn run(seconds: u32, json: bool) -> Result<ExitCode> {
     }
 }
 
-fn nobody(path: &Path) -> Failure {
+fn no_listener(path: &Path) -> Failure {
     let hint = if rustix::process::geteuid().is_root() {
         ""
     } else {
@@ -110,7 +110,7 @@ fn ask(path: &Path, signals: &Signals) -> Result<Answer> {
                 io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
             ) =>
         {
-            return Ok(Answer::Nobody);
+            return Ok(Answer::NoListener);
         }
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             return Err(Failure::Failed(anyhow::anyhow!(
@@ -121,7 +121,7 @@ fn ask(path: &Path, signals: &Signals) -> Result<Answer> {
         Err(error) => return Err(failed(error)),
     };
     stream.set_nonblocking(true).map_err(failed)?;
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     let mut text = Vec::new();
     let mut portion = [0; 4096];
     while text.len() < LONGEST {
@@ -145,15 +145,15 @@ fn ask(path: &Path, signals: &Signals) -> Result<Answer> {
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // It has ended before it came to us.
+            // The scheduler ended before it accepted the connection.
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
-                return Ok(Answer::Nobody);
+                return Ok(Answer::NoListener);
             }
             Err(error) => return Err(failed(error)),
         }
     }
     if text.is_empty() {
-        return Ok(Answer::Nobody);
+        return Ok(Answer::NoListener);
     }
     let snapshot = serde_json::from_slice(&text)
         .with_context(|| {
@@ -166,7 +166,7 @@ fn ask(path: &Path, signals: &Signals) -> Result<Answer> {
     Ok(Answer::Snapshot(Box::new(snapshot)))
 }
 
-/// Whether somebody wants us to end before then.
+/// True if a signal asks this process to end before then.
 fn sleep_until(then: Instant, signals: &Signals) -> Result<bool> {
     while Instant::now() < then {
         wait(&mut [PollFd::from_borrowed_fd(signals.as_fd(), PollFlags::IN)], then)?;

@@ -11,27 +11,27 @@ use indexmap::IndexMap;
 
 use crate::plan::Chosen;
 
-/// Rows of applications that people are shown; a build starts thousands.
+/// Rows of applications that are printed: a build starts thousands.
 const SHOWN: usize = 12;
 
-/// What a record needs beside the session.
+/// What a record needs besides the session.
 pub struct Run<'a> {
-    /// What ran, for people.
+    /// The names of what ran, for people.
     pub workloads: Vec<String>,
     /// Under which policy.
     pub policy: &'a Chosen,
-    /// With a row for every thread.
+    /// True for a row for every thread.
     pub threads: bool,
-    /// What its time is that of.
+    /// What the record's time is the time of.
     pub time: Of,
 }
 
-/// Whose time a record's time is.
+/// What a record's time is the time of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
     /// The program's: until the last of its processes ended.
     Program,
-    /// The session's: whatever ended meanwhile, others went on.
+    /// The session: some of the threads go on after it.
     Session,
 }
 
@@ -61,7 +61,7 @@ impl Run<'_> {
             policy: self.policy.name(),
             knobs: self.policy.knobs(),
             workloads: &self.workloads,
-            // Nothing is drawn by lot.
+            // A live run draws no random numbers.
             seed: 0,
         };
         Record {
@@ -177,7 +177,7 @@ fn on_kinds(finished: &Finished, time_on: &PerKind<Nanos>) -> IndexMap<String, f
         .collect()
 }
 
-/// The record as people are shown it: the applications that ran longest, the others as one.
+/// The record as it is printed: the applications that ran longest, the others in one row.
 pub fn shortened(record: &Record) -> Record {
     let mut record = record.clone();
     if record.apps.len() > SHOWN {

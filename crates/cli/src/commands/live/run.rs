@@ -20,7 +20,7 @@ use crate::error::{Failure, Result, say};
 use crate::output::{OutputFile, print_json};
 use crate::table;
 
-/// Runs it, and ends as it ends.
+/// Runs the program, and ends with its exit code.
 ///
 /// # Errors
 /// Bad input; the program cannot be started or watched; an output cannot be written.
@@ -38,7 +38,7 @@ pub fn run(args: &RunLiveArgs) -> Result<ExitCode> {
     command.args(rest);
     let held =
         Held::new(command, &signals).context("cannot start a process").map_err(Failure::Failed)?;
-    // Processes whose parents have ended are still the program's.
+    // Processes whose parents have ended still belong to the program.
     set_child_subreaper(Pid::from_raw(held.id() as i32))
         .context("cannot become a subreaper")
         .map_err(Failure::Failed)?;
@@ -50,7 +50,7 @@ pub fn run(args: &RunLiveArgs) -> Result<ExitCode> {
     }
     let begun = match choice {
         Choice::Affinity(_) => None,
-        // The program alone: whatever else runs stays with the kernel's own scheduler, which comes
+        // The program alone: other programs stay with the kernel's own scheduler, which is served
         // first.
         Choice::SchedExt(_) => backend::begin_sched_ext(&prepared, &args.live, true)?,
     };
@@ -67,7 +67,7 @@ pub fn run(args: &RunLiveArgs) -> Result<ExitCode> {
             begin(prepared, watcher, &args.live)?
         }
     };
-    // Its thread is to have no more privileges than the session has kept.
+    // Its thread must have no more privileges than the session keeps.
     let sensors = Watched::begin(&sysfs);
     let mut program = match held.begin() {
         Ok(program) => program,
@@ -93,8 +93,8 @@ pub fn run(args: &RunLiveArgs) -> Result<ExitCode> {
         }
     }
     if let Some(trouble) = trouble {
-        // The program goes on, with its CPUs back, and is waited for: it is whoever called us who
-        // waits.
+        // The program goes on with its CPUs back, and is waited for: the caller waits for the
+        // program, not for the session.
         session.end();
         trouble.report();
         let status =
@@ -121,7 +121,7 @@ pub fn run(args: &RunLiveArgs) -> Result<ExitCode> {
         print_json(&record)?;
     } else if !args.quiet {
         let text = results::simulate(&shortened(&record), table::style()) + &threads(&record);
-        // Nothing can be done where stderr is gone.
+        // If stderr is gone, nothing can be done.
         let _ = io::stderr().write_all(text.as_bytes());
     }
     Ok(status.map_or(ExitCode::FAILURE, |status| ExitCode::from(exit_code(status))))

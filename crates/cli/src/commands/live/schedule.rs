@@ -30,13 +30,13 @@ use crate::error::{Failure, Result, say};
 use crate::output::{print, print_json};
 use crate::table;
 
-/// Threads that have ended and are still told of one by one: `schedule` may go on for months.
+/// The most ended threads that are still reported one by one: `schedule` may go on for months.
 const REMEMBERED: usize = 4096;
 
-/// What Ctrl-Z sends.
+/// The signal of Ctrl-Z.
 const STOP: Signal = Signal::TSTP;
 
-/// Schedules until interrupted, until the duration is over, or until no process that was named is
+/// Schedules until interrupted, until the duration is over, or until none of the named processes is
 /// left.
 ///
 /// # Errors
@@ -50,7 +50,7 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
         Signals::hold_with(&[STOP]).context("cannot hold back signals").map_err(Failure::Failed)?;
     let prepared = prepare(&args.live, if args.threads { usize::MAX } else { REMEMBERED })?;
     let _lock = lock()?;
-    // While every privilege is there still.
+    // While the process still has every privilege.
     let unmonitored =
         |error: io::Error| say("note", &format!("--monitor will find nobody: {error}"));
     let mut listener = Listener::begin(&directory()).map_err(unmonitored).ok();
@@ -75,7 +75,7 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
             backend::begin_sched_ext(&prepared, &args.live, args.partial || !whole)?
         }
     };
-    // The kernel may have refused what was chosen.
+    // The kernel may have refused the mechanism that was chosen.
     let mechanism = if begun.is_some() { "sched_ext" } else { "affinity" };
     let (mut session, policy, what) = match begun {
         Some((session, policy)) => {
@@ -100,7 +100,7 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
             (session, policy, scope_of(args))
         }
     };
-    // Its thread is to have no more privileges than the session has kept.
+    // Its thread must have no more privileges than the session keeps.
     let sensors = Watched::begin(&sysfs);
     say(
         "note",
@@ -120,8 +120,7 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
     let mut restarts = 0;
     let mut refusal_told = false;
     let mut go_on = || -> Result<bool> {
-        // A session may know nothing yet of threads that are there: those that have just been put
-        // into SCHED_EXT.
+        // A session may not know yet of existing threads that have just been put into SCHED_EXT.
         let is_empty = || session.is_over() && args.pid.iter().all(|&pid| owner(pid).is_none());
         let over =
             end.is_some_and(|end| Instant::now() >= end) || !args.pid.is_empty() && is_empty();
@@ -175,7 +174,7 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
         threads: args.threads,
         time: Of::Session,
     };
-    // Whatever went wrong: masks and classes are given back first.
+    // Whatever failed, masks and classes are given back first.
     if let Some(members) = &members {
         members.release();
     }
@@ -207,7 +206,7 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is scheduled, for people.
+/// Description of what is scheduled, for people.
 fn scope_of(args: &ScheduleArgs) -> String {
     match (&args.pid[..], &args.cgroup) {
         ([], None) => "the whole machine".to_owned(),
@@ -218,7 +217,7 @@ fn scope_of(args: &ScheduleArgs) -> String {
     }
 }
 
-/// The processes or the control group that are named, looked at beforehand.
+/// The processes or the control group that are named, checked beforehand.
 ///
 /// # Errors
 /// There is no such process or group.
@@ -253,8 +252,8 @@ fn check_cgroup(cgroup: &Path) -> Result {
     )))
 }
 
-/// The user whose a process is, as the kernel compares it with whoever wants to place its threads.
-/// `None`: it has ended.
+/// The user of a process: the kernel compares it with the user that wants to place its threads.
+/// `None`: the process has ended.
 fn owner(pid: i32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     if status.lines().any(|line| line.starts_with("State:\tZ") || line.starts_with("State:\tX")) {
@@ -265,7 +264,7 @@ fn owner(pid: i32) -> Option<u32> {
     users.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// Says beforehand whose threads cannot be placed.
+/// Reports beforehand the processes whose threads cannot be placed.
 ///
 /// # Errors
 /// None of the processes that are named may be placed.
@@ -320,8 +319,8 @@ fn watcher(args: &ScheduleArgs) -> Result<Watcher> {
     Ok(watcher)
 }
 
-/// Whether somebody wants us to end. Every signal that waits is taken: one that was left would be
-/// answered when they are held back no longer.
+/// True if a signal asks this process to end. All pending signals are taken: one that was left
+/// would act when signals are held back no longer.
 fn interrupted(signals: &Signals) -> Result<bool> {
     let mut is_to_end = false;
     while let Some(caught) =
@@ -342,7 +341,7 @@ fn interrupted(signals: &Signals) -> Result<bool> {
 /// O_NOFOLLOW: a link at the lock's place is not followed.
 const NO_LINK: i32 = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
 
-/// The one who schedules has this file locked for as long as it lives.
+/// The lock's file. The process that schedules holds the lock for as long as it lives.
 fn lock() -> Result<File> {
     let directory = directory();
     let path = directory.join("schedule.lock");
@@ -362,7 +361,7 @@ fn lock() -> Result<File> {
         Ok(()) => {}
         Err(rustix::io::Errno::WOULDBLOCK) => {
             let mut other = String::new();
-            // Who it is, as far as it has said so.
+            // The process that holds the lock, as far as it has written this.
             let _ = file.read_to_string(&mut other);
             let other = other.trim();
             return Err(Failure::Failed(anyhow::anyhow!(
@@ -380,12 +379,12 @@ fn lock() -> Result<File> {
     Ok(file)
 }
 
-/// Prints what has happened since it last did.
+/// Prints what has happened since the line before.
 struct Reporter {
     every: Duration,
     next: Instant,
     before: Snapshot,
-    /// Where stdout is for one JSON object.
+    /// True if stdout is for one JSON object.
     on_stderr: bool,
 }
 
@@ -403,7 +402,7 @@ impl Reporter {
         let now = snapshot();
         let line = Statistics::since(&self.before, &now).line();
         if self.on_stderr {
-            // Nothing can be done where stderr is gone.
+            // If stderr is gone, nothing can be done.
             let _ = io::stderr().write_all(line.as_bytes());
         } else {
             print(&line)?;

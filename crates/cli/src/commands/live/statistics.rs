@@ -6,7 +6,7 @@ use std::time::Duration;
 use evenkeel_linux::live::Session;
 use serde::{Deserialize, Serialize};
 
-/// Who schedules, and how.
+/// Which process schedules, and how.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// The process.
@@ -15,11 +15,11 @@ pub struct Identity {
     pub policy: String,
     /// Name of the machine.
     pub machine: String,
-    /// Threads of what.
+    /// Description of the threads that it schedules.
     pub scope: String,
     /// `affinity` or `sched_ext`.
     pub mechanism: String,
-    /// Where it learns what threads do, for people.
+    /// Its source of what threads do, for people.
     pub source: String,
 }
 
@@ -32,16 +32,16 @@ pub struct Snapshot {
     pub uptime_s: f64,
     /// Threads that have not ended.
     pub threads: usize,
-    /// Of these, those that run or wait for a core.
+    /// Of these, the threads that run or wait for a core.
     pub runnable: usize,
     pub switches: u64,
     pub migrations: u64,
     pub swaps: u64,
-    /// Calls of the kernel that changed where or how a thread runs.
+    /// System calls that changed where or how a thread runs.
     pub changes: u64,
     pub refused: u64,
     pub looks: u64,
-    /// CPU time that looking has taken.
+    /// CPU time of looking at threads.
     pub cpu_s: f64,
 }
 
@@ -82,16 +82,17 @@ pub struct Statistics<'a> {
     now: &'a Snapshot,
     /// Time between the two.
     interval_s: f64,
-    /// CPU time of looking, part of one core.
+    /// CPU time of looking at threads, part of one core.
     cost: f64,
     per_second: Rates,
 }
 
 impl<'a> Statistics<'a> {
-    /// `before` is the same session's, or nothing: then since the beginning.
+    /// What was done since `before`: a snapshot of the same session, or an empty one for the whole
+    /// time.
     pub fn since(before: &Snapshot, now: &'a Snapshot) -> Self {
         let interval_s = (now.uptime_s - before.uptime_s).max(0.0);
-        // Of nothing in no time there is no rate.
+        // Over no time there is no rate.
         let over = |amount: f64| if interval_s > 0.0 { amount / interval_s } else { 0.0 };
         let rate = |now: u64, before: u64| over(now.saturating_sub(before) as f64);
         let per_second = Rates {
@@ -104,7 +105,7 @@ impl<'a> Statistics<'a> {
         Self { now, interval_s, cost: over((now.cpu_s - before.cpu_s).max(0.0)), per_second }
     }
 
-    /// For people, with its end of line.
+    /// One line for people, with its end of line.
     pub fn line(&self) -> String {
         let Rates { switches, migrations, swaps, changes, looks } = self.per_second;
         format!(

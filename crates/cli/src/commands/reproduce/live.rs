@@ -24,13 +24,13 @@ use crate::progress;
 
 /// The study whose programs the mini-apps are.
 const STUDY: &str = "amc-maturity";
-/// Of each case, the machine's mood changes meanwhile: all cases are run once, then all again.
+/// Runs of each case. All cases are run once, then all again, since a machine's speed drifts.
 const REPETITIONS: u32 = 5;
 const REPETITIONS_QUICK: u32 = 1;
 /// How often sensors are read: runs take some tenths of a second.
 const INTERVAL: Nanos = Nanos::from_millis(20);
 
-/// Runs the apps and says what came of it.
+/// Runs the apps and reports the results.
 ///
 /// # Errors
 /// Another study, a program or a machine that is not there; a run failed, or its checksum is not
@@ -77,8 +77,8 @@ struct Case {
     outcomes: Vec<Outcome>,
 }
 
-/// All that there is to be run: each app serially on a core of each kind, its other versions on all
-/// cores. `file` has the machine.
+/// All cases: each app serially on a core of each kind, and its other versions on all cores. `file`
+/// has the machine.
 fn cases(apps: &[&'static App], machine: &Machine, size: Size, file: &str) -> Vec<Case> {
     let case = |app, version, on, cpus| {
         let setting = Setting {
@@ -94,7 +94,7 @@ fn cases(apps: &[&'static App], machine: &Machine, size: Size, file: &str) -> Ve
     let mut cases = Vec::new();
     for &app in apps {
         for kind in (0..machine.kinds.len()).map(|rank| KindId(rank as u8)) {
-            // Not the first: systems like to have that one handle interrupts.
+            // Not the first core: systems tend to handle interrupts there.
             let core =
                 machine.cores_of(kind).last().map(|core| vec![machine.cores[core.index()].cpu]);
             cases.push(case(app, Version::Serial, Cores::One(kind), core));
@@ -154,7 +154,7 @@ fn failure(error: AppError) -> Failure {
     if error.is_usage() { Failure::Usage(error.into()) } else { Failure::Failed(error.into()) }
 }
 
-/// Outcomes, of which app and of what.
+/// Fails unless all outcomes of an app have the same checksum.
 fn insist_on_checksums<'a>(
     outcomes: impl Iterator<Item = (&'static str, &'static str, &'a Outcome)>,
 ) -> Result {
@@ -186,15 +186,15 @@ impl Case {
     }
 }
 
-/// Copies of a serial app, one on each core, all at once: what the cores do together when nobody
-/// waits for anybody.
+/// Copies of a serial app, one on each core, all at once: what the cores achieve together without
+/// waiting.
 struct Copies {
     app: &'static App,
-    /// By core.
+    /// The kind and the setting of each core's copy.
     settings: Vec<(KindId, Setting)>,
-    /// By core, as often as it was run there.
+    /// The outcomes on each core.
     outcomes: Vec<Vec<Outcome>>,
-    /// By repetition and core, the mean time, s.
+    /// The mean time for each repetition and core, s.
     seconds: Vec<Vec<f64>>,
 }
 
@@ -213,7 +213,7 @@ impl Copies {
         Self { app, outcomes: vec![Vec::new(); settings.len()], settings, seconds: Vec::new() }
     }
 
-    /// Runs them once; faster ones again, until the slowest is done.
+    /// Runs the copies once; faster cores repeat theirs until the slowest is done.
     fn run(&mut self) -> Result {
         let (app, unfinished) = (self.app, AtomicUsize::new(self.settings.len()));
         let again_and_again = |setting: &Setting| {
@@ -251,7 +251,7 @@ impl Copies {
         Ok(())
     }
 
-    /// By core.
+    /// The times on each core.
     fn timed(&self) -> impl Iterator<Item = Timed> + '_ {
         let run = |seconds| live::Run { seconds, joules: None };
         self.settings.iter().enumerate().map(move |(core, &(kind, _))| Timed {
@@ -263,7 +263,7 @@ impl Copies {
     }
 }
 
-/// Sensors at work, where the machine has some.
+/// Samples the sensors, if the machine has some.
 fn sensors() -> Option<Sampler> {
     let found = find(&sysfs());
     for (sensor, error) in &found.refused {
@@ -279,7 +279,7 @@ fn sensors() -> Option<Sampler> {
         .ok()
 }
 
-/// What the machine drew in the parallel part of a run; `None`: nothing that was read covers it.
+/// The energy of the machine in the parallel part of a run, J; `None` if no sample covers it.
 fn joules(meter: &Meter, outcome: &Outcome) -> Option<f64> {
     let ago = |moment: Instant| Nanos(moment.elapsed().as_nanos() as u64);
     let time = clock_gettime(ClockId::Monotonic);

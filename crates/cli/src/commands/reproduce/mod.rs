@@ -13,7 +13,7 @@ use crate::error::{Failure, Result};
 use crate::output::{OutputFile, print, print_json};
 use crate::{progress, table};
 
-/// What carries studies out.
+/// The program that carries studies out.
 const MADE_BY: &str = concat!("evenkeel ", env!("CARGO_PKG_VERSION"));
 
 /// Carries out experiments of a study and reports what they showed.
@@ -65,7 +65,7 @@ impl Files {
     }
 }
 
-/// Writes the files that were asked for, and prints.
+/// Writes the files that were asked for, and prints the result.
 fn tell(reproduction: &Reproduction, as_json: bool, files: Files) -> Result {
     records::write_json(files.output, reproduction)?;
     if let Some(file) = files.page {

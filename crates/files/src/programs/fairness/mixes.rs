@@ -1,11 +1,12 @@
-//! Mixes: applications that start together, each again and again until the longest has ended three
-//! times; and the ten analytical workloads, four applications of one constant factor each.
+//! Mixes: applications that start together, each of which repeats until the longest has ended three
+//! times. Also the ten analytical workloads: four applications, each of one constant speedup
+//! factor.
 
 use super::{SOURCE, multi};
 use crate::programs::args::Args;
 use crate::programs::build::{Builder, Context, compute};
+use crate::programs::entry::{Entry, WorkloadInfo};
 use crate::programs::error::WorkloadError;
-use crate::programs::registry::{Entry, WorkloadInfo, load};
 use evenkeel_model::{Application, Repeat};
 use evenkeel_model::{Phase, Scaling};
 
@@ -44,8 +45,8 @@ const ON_AMD: [(&str, &[&str]); 10] = [
     ("1PSH-1HPH", &["BLAST:6", "fma3d_m:6"]),
 ];
 
-/// For boards of four fast and four slow cores. Ours, not a study's: the studies' mixes of four
-/// leave no one to compete with there.
+/// For boards of four fast and four slow cores. Ours, not a study's: on such boards the studies'
+/// mixes of four threads have a fast core for each.
 const ON_BOARDS: [(&str, &[&str]); 1] = [(
     "4STH-2STM-2STL",
     &["calculix", "gamess", "GemsFDTD", "mcf", "h264ref", "povray", "sjeng", "libquantum"],
@@ -105,14 +106,24 @@ fn build(args: &Args, ctx: &Context) -> Result<Vec<Application>, WorkloadError> 
             .shape()
             .filter(|_| is_multithreaded(member))
             .map(|shape| format!("{member},{shape}"));
-        for app in load(shaped.as_deref().unwrap_or(member), ctx)? {
+        for app in load_member(shaped.as_deref().unwrap_or(member), ctx)? {
             apps.push(Application { repeat: Repeat::UntilLongestEnded(ENDS), ..app });
         }
     }
     Ok(apps)
 }
 
-/// Whether a program of a mix is named with its threads.
+/// Makes one of the study's programs as a member of a mix.
+fn load_member(spec: &str, ctx: &Context) -> Result<Vec<Application>, WorkloadError> {
+    let args = Args::parse(spec)?;
+    let mut known = single::entries().into_iter().chain(multi::entries());
+    match known.find(|entry| entry.info.name == args.workload()) {
+        Some(entry) => (entry.build)(&args, ctx),
+        None => Err(WorkloadError::Unknown { name: spec.to_owned(), hint: String::new() }),
+    }
+}
+
+/// True if a program of a mix is named with its threads.
 fn is_multithreaded(member: &str) -> bool {
     member.contains(':')
 }

@@ -5,7 +5,7 @@ mod mixes;
 mod multi;
 mod single;
 
-use super::registry::{Entry, KnobInfo};
+use super::entry::{Entry, KnobInfo};
 
 /// Source of all of them.
 const SOURCE: &str = "fairness study: ACFS, JPDC 102, 2017; SPEC CPU2006 and others";

@@ -6,18 +6,19 @@
 //! where the serial part alone gets a fast core, a share of a fifth is more than a quarter of the
 //! time.
 //!
-//! A region is dealt out in equal blocks, one for each thread (`pinned`, OpenMP's default), or in
-//! hundredths, to whoever is through with his (`loop-dynamic`), or by the speeds of the kinds
-//! (`loop-aid-static`, `loop-aid-dynamic`), or to each thread what it had the last time
-//! (`loop-aid-affinity`). With equal blocks a region takes as long as its slowest thread, so a big
-//! core for some of the threads gains nothing unless they take turns on it within the region.
+//! A region is shared in one of four ways: in equal blocks, one for each thread (`pinned`, OpenMP's
+//! default); in hundredths, each to the next thread that is free (`loop-dynamic`); by the speeds of
+//! the kinds (`loop-aid-static`, `loop-aid-dynamic`); or so that each thread gets what it had the
+//! last time (`loop-aid-affinity`). With equal blocks a region takes as long as its slowest thread,
+//! so a big core for some of the threads gains nothing unless they take turns on it within the
+//! region.
 
 use super::{AMD, AMD_CAPACITY_RATIO, SOURCE, THREADS};
 use crate::programs::args::Args;
 use crate::programs::build::{Builder, Context};
 use crate::programs::course::{Needs, Part, Shape, Shared, add_threads};
+use crate::programs::entry::{Entry, WorkloadInfo};
 use crate::programs::error::WorkloadError;
-use crate::programs::registry::{Entry, WorkloadInfo};
 use evenkeel_model::Application;
 use evenkeel_model::{Phase, Scaling};
 
@@ -30,10 +31,10 @@ const REGIONS: u64 = 300;
 /// Items of a region: what threads share evenly.
 const ITEMS: u64 = 720_720;
 
-/// Items that a thread takes at a time where regions are dealt out as threads ask.
+/// Items that a thread takes at once in `loop-dynamic` and the other loop shapes.
 const CHUNK: u64 = ITEMS / 100;
 
-/// How a region may be dealt out; equal blocks unless asked otherwise.
+/// How a region may be shared; the first is the default.
 pub(super) const SHAPES: &[&str] =
     &["pinned", "loop-dynamic", "loop-aid-static", "loop-aid-dynamic", "loop-aid-affinity"];
 

@@ -1,4 +1,4 @@
-//! Single-threaded programs: what speedup factor (SF) they have, in which phases.
+//! Single-threaded programs: their phases and the speedup factor (SF) of each.
 //!
 //! The study states classes of programs on each of its two machines, and for some how their phases
 //! look; the figures here lie within the classes and are otherwise assumptions, as are running
@@ -8,8 +8,8 @@
 use super::{AMD, QUICKIA, SOURCE};
 use crate::programs::args::Args;
 use crate::programs::build::{Builder, Context, compute};
+use crate::programs::entry::{Entry, WorkloadInfo};
 use crate::programs::error::WorkloadError;
-use crate::programs::registry::{Entry, WorkloadInfo};
 use evenkeel_model::SplitMix64;
 use evenkeel_model::{Application, PhaseId};
 use evenkeel_model::{Phase, Scaling};
@@ -47,12 +47,11 @@ pub(super) struct Single {
     pub(super) on_amd: &'static [(f64, f64)],
 }
 
-/// Character of a program that computes out of its caches: IPC, bytes per instruction, working set,
-/// activity.
+/// IPC, bytes per instruction, working set and activity of a program whose data fit in caches.
 const LIGHT: (f64, f64, u64, f64) = (0.8, 0.02, 64 << 10, 1.1);
-/// Of one that misses them now and then.
+/// The same for a program that misses its caches now and then.
 const MEDIUM: (f64, f64, u64, f64) = (0.6, 0.3, 512 << 10, 1.0);
-/// Of one that is bound by memory.
+/// The same for a program that is bound by memory.
 const HEAVY: (f64, f64, u64, f64) = (0.3, 2.0, 4 << 20, 0.75);
 
 const fn single(
@@ -210,7 +209,7 @@ const UNCLASSED: [Single; 5] = [
     ),
 ];
 
-/// All, with the class on quickia that people are told.
+/// All programs, each with its class on quickia as descriptions show it.
 pub(super) fn all() -> impl Iterator<Item = (&'static Single, &'static str)> {
     let class =
         |singles: &'static [Single], class| singles.iter().map(move |single| (single, class));

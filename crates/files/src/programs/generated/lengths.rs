@@ -1,10 +1,11 @@
-//! How long threads are: numbers with a given mean and standard deviation, and whole numbers with a
-//! given sum.
+//! Draws the lengths of threads: numbers with a given mean and standard deviation, and whole
+//! numbers with a given sum.
 
 use evenkeel_model::SplitMix64;
 
-/// The greatest degree of symmetry that is drawn for `count` threads: a little below the greatest
-/// that there is, the square root of `count` - 1, which one thread that does everything has.
+/// The greatest degree of symmetry that is drawn for `count` threads. It is a little below the
+/// greatest possible one, the square root of `count` - 1, which belongs to one thread that does all
+/// the work.
 pub(super) fn most(count: u32) -> f64 {
     0.95 * f64::from(count.saturating_sub(1)).sqrt()
 }
@@ -12,16 +13,16 @@ pub(super) fn most(count: u32) -> f64 {
 /// Halvings of an interval after which doubles cannot tell its ends apart.
 const HALVINGS: u32 = 100;
 
-/// Numbers of mean 1, none below 0, whose standard deviation is exactly `deviation`, which is at
-/// most [`most`] of `count`: log-normal draws, the scale of whose logarithms is chosen so that
-/// those drawn, not those that might have been, deviate as asked. One number alone is 1.
+/// Draws numbers of mean 1, none below 0, whose standard deviation is exactly `deviation`, at most
+/// [`most`] of `count`. They are log-normal; the scale of their logarithms is chosen so that the
+/// numbers drawn, and not only their distribution, have that deviation. A single number is 1.
 pub(super) fn draw(count: u32, deviation: f64, random: &mut SplitMix64) -> Vec<f64> {
     let logs: Vec<f64> = (0..count).map(|_| normal(random)).collect();
     if count < 2 || deviation <= 0.0 {
         return vec![1.0; count as usize];
     }
     // The deviation grows with the scale: from 0, where all are equal, to that of one thread that
-    // does everything.
+    // does all the work.
     let (mut low, mut high) = (0.0, 1.0);
     while relative_deviation(&scaled(&logs, high)) < deviation && high < f64::MAX / 4.0 {
         high *= 2.0;
@@ -51,8 +52,8 @@ fn scaled(logs: &[f64], scale: f64) -> Vec<f64> {
     numbers.into_iter().map(|number| number / mean).collect()
 }
 
-/// Standard deviation / mean of all there are: what the study calls the degree of symmetry of a
-/// group.
+/// Standard deviation / mean of the whole population: what the study calls the degree of symmetry
+/// of a group.
 pub(super) fn relative_deviation(numbers: &[f64]) -> f64 {
     let count = numbers.len() as f64;
     let mean = numbers.iter().sum::<f64>() / count;

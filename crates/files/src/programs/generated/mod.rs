@@ -10,8 +10,8 @@
 //! exact to an instruction; the mean lengths of groups, too, deviate by it from each other, where
 //! there are several. Lengths are log-normal, by the seed.
 //!
-//! What the table does not say and is assumed stands with it in `table.rs`, where barriers and
-//! locks fall in `program.rs` and `steps.rs`.
+//! Assumptions about what the table leaves open stand beside it in `table.rs`; `program.rs` and
+//! `steps.rs` say where barriers and locks fall.
 
 mod lengths;
 mod program;
@@ -24,8 +24,8 @@ use table::{SERIAL, TABLE};
 
 use super::args::Args;
 use super::build::Context;
+use super::entry::{Entry, KnobInfo, WorkloadInfo};
 use super::error::WorkloadError;
-use super::registry::{Entry, KnobInfo, WorkloadInfo};
 use evenkeel_model::Application;
 
 const SOURCE: &str =
@@ -135,7 +135,8 @@ fn build_own(args: &Args, ctx: &Context) -> Result<Vec<Application>, WorkloadErr
         threads,
         groups: args.count("groups", 2, 1, threads)?,
     };
-    // Who works along, or meets all others at barriers, runs at the same time as they do.
+    // A main thread that works, or that meets all others at barriers, runs at the same time as they
+    // do.
     let main = args.word("main", &[("waits", Main::Waits), ("works", Main::Works)])?;
     let largest = row.worker_groups().iter().map(ExactSizeIterator::len).max().unwrap_or(0) as u32;
     let least = match main {
@@ -154,8 +155,8 @@ fn build_own(args: &Args, ctx: &Context) -> Result<Vec<Application>, WorkloadErr
     Ok(vec![program::make(args.workload(), &row, &manner, ctx)])
 }
 
-/// The degree of symmetry asked for: no more than the smallest group, or the number of groups, can
-/// have.
+/// The degree of symmetry asked for, at most what the smallest group and the number of groups
+/// allow.
 fn symmetry(args: &Args, row: &Row, default: f64) -> Result<f64, WorkloadError> {
     let groups = row.worker_groups();
     let mut counts: Vec<u32> = groups.iter().map(|group| group.len() as u32).collect();

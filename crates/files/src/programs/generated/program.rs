@@ -1,11 +1,12 @@
-//! From a row to a program.
+//! Builds a program from a row.
 //!
 //! The main thread retires the first half of the serial part, forks the workers, joins them, and
-//! retires the other half. Everything else is shared by those who work, in proportion to their
-//! lengths: instructions, and lock acquisitions, evenly along their way. They meet at barriers
-//! after equal parts of their work, the last time at their end: all who work, or, where not all
-//! workers run at once, the threads of each group among themselves. Where entries do not come out
-//! even, some meet once more.
+//! retires the other half. All else is shared by the threads that work, in proportion to their
+//! lengths; lock acquisitions fall evenly along a thread's work.
+//!
+//! Threads meet at barriers after equal parts of their work, the last time at its end. All working
+//! threads meet; where not all workers run at once, the threads of each group do. Where the entries
+//! do not divide evenly, some threads meet once more.
 
 use super::lengths::{apportion, draw};
 use super::row::{Main, Manner, Row};
@@ -15,13 +16,13 @@ use evenkeel_model::SplitMix64;
 use evenkeel_model::{Application, PhaseId, SemaphoreId, Step, ThreadSpec};
 use evenkeel_model::{Phase, Scaling};
 
-/// Who works in the parallel part: the main thread first, where it does.
+/// The threads that work in the parallel part: the main thread first, if it works.
 struct Crew {
-    /// By member, relative to each other.
+    /// The length of each member's work, relative to the others.
     lengths: Vec<f64>,
-    /// Members that meet at barriers, in sets that do not know each other.
+    /// Members that meet at the same barrier; a member belongs to one set.
     sets: Vec<std::ops::Range<usize>>,
-    /// Whether the first member is the main thread.
+    /// True if the first member is the main thread.
     main_works: bool,
 }
 
@@ -52,7 +53,7 @@ impl Crew {
         Self { lengths, sets, main_works }
     }
 
-    /// Deals out what there is to be done in the parallel part.
+    /// Deals out the work, locks and barriers of the parallel part.
     fn shares(&self, builder: &mut Builder, ctx: &Context, work: u64, row: &Row) -> Vec<Share> {
         let locks = if row.locks == 0 { 0 } else { ctx.scaled(row.locks) };
         let parts = apportion(work, &self.lengths).into_iter().zip(apportion(locks, &self.lengths));

@@ -1,10 +1,10 @@
-//! What is asked of the generator: a row of the study's table, and in what manner the program does
-//! what the row counts.
+//! The input of the generator: a row of the study's table, and what the table leaves open about a
+//! program.
 
 /// Counts of a whole run, as the age-based study has them (SC 2009).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Row {
-    /// Of all threads.
+    /// Instructions of all threads.
     pub(super) instructions: u64,
     /// Lock acquisitions of all threads.
     pub(super) locks: u64,
@@ -49,7 +49,7 @@ pub(super) struct Manner {
 pub(super) type Group = std::ops::Range<u32>;
 
 impl Row {
-    /// Whether the main thread is one of the only group, not a group of its own.
+    /// True if the main thread belongs to the only group, and is no group of its own.
     pub(super) fn one_group(&self) -> bool {
         self.groups == 1
     }

@@ -4,21 +4,21 @@
 use crate::programs::build::{compute, repeat};
 use evenkeel_model::{BarrierId, LockId, PhaseId, Step};
 
-/// A lock is held for one of so many instructions from one acquisition to the next, and for one at
-/// least. Assumption.
+/// A lock is held for one in this many of the instructions from one acquisition to the next, and
+/// for at least one instruction. Assumption.
 const HELD_ONE_IN: u64 = 50;
 
-/// One of so many acquisitions takes a lock that others take, too; the rest take one of the
-/// thread's own data, which are nobody else's. Assumption: the study has more than 90 % of
-/// acquisitions find the lock free; so they do here, on cores of any speed, whatever becomes of a
-/// thread that holds a shared one.
+/// One in this many acquisitions takes a lock that other threads take, too; the rest take a lock
+/// that belongs to the thread alone. Assumption: in the study more than 90 % of acquisitions find
+/// the lock free. That holds here on cores of any speed, even if a thread is preempted while it
+/// holds a shared lock.
 const SHARED_ONE_IN: u64 = 16;
 
-/// Locks that threads share. Assumption, as the next.
+/// Locks that threads share. Assumption, as is [`SHARED_BY_TURNS`].
 const SHARED: u32 = 64;
 
-/// Of these a thread takes so many by turns, all alike far from each other, from one of its own
-/// place on.
+/// A thread takes this many of the shared locks by turns. They are evenly spaced, from one that its
+/// place gives.
 const SHARED_BY_TURNS: u32 = 16;
 
 /// The locks of a program: those shared, then one for each place.
@@ -48,10 +48,11 @@ pub(super) struct Share {
     pub(super) work: u64,
     /// Lock acquisitions.
     pub(super) locks: u64,
-    /// What it meets others at, and how often: in equal parts of its work, the last at their end.
+    /// How often the thread meets others at `barrier`: after equal parts of its work, the last time
+    /// at its end.
     pub(super) meetings: u64,
     pub(super) barrier: Option<BarrierId>,
-    /// A last one with some of the others only, after those.
+    /// One more meeting after those, with some of the other threads only.
     pub(super) last: Option<BarrierId>,
 }
 
@@ -64,7 +65,7 @@ impl Share {
         }
         let mut steps = Vec::new();
         let (work, few) = (self.work / rounds, self.locks / rounds);
-        // The first round alone has what does not come out even.
+        // The first round alone takes what does not divide evenly.
         compute(&mut steps, self.work % rounds, phase);
         let more = self.locks % rounds;
         let round = |locks: u64, barrier: Option<BarrierId>| {
@@ -72,7 +73,8 @@ impl Share {
             steps.extend(barrier.map(Step::Barrier));
             steps
         };
-        // Where there is a last round, it is one of those with fewer locks: there is always one.
+        // The last round, if there is one, is a round with fewer locks, of which there is always
+        // one.
         let fewer = rounds - more - u64::from(self.last.is_some());
         steps.extend(alternate(
             more,
@@ -87,7 +89,7 @@ impl Share {
     }
 }
 
-/// How a thread gets on.
+/// What the steps of one thread have in common.
 #[derive(Clone, Copy)]
 struct Way {
     phase: PhaseId,
@@ -96,7 +98,7 @@ struct Way {
 }
 
 impl Way {
-    /// Work with lock acquisitions evenly in it.
+    /// Work with lock acquisitions spread evenly over it.
     fn stretch(self, work: u64, acquisitions: u64) -> Vec<Step> {
         let mut steps = Vec::new();
         if acquisitions == 0 {
@@ -129,13 +131,13 @@ impl Way {
     }
 }
 
-/// A body so many times; nothing for none.
+/// Repeats a body; gives no steps for 0 times.
 fn repeated(times: u64, body: Vec<Step>) -> Vec<Step> {
     if times == 0 || body.is_empty() { Vec::new() } else { repeat(times, body) }
 }
 
-/// So many of one body and so many of another, the rarer one as evenly among the more frequent as
-/// two loops can.
+/// Repeats one body `some` times and another `others` times. The rarer one is spread among the
+/// other as evenly as two loops can.
 fn alternate(some: u64, one: Vec<Step>, others: u64, other: Vec<Step>) -> Vec<Step> {
     let ((few, mut rare), (many, frequent)) = if some <= others {
         ((some, one), (others, other))

@@ -1,8 +1,7 @@
-//! What the age-based study (SC 2009) counted of its programs, and what is assumed of each beside
-//! that.
+//! The programs of the age-based study (SC 2009): what it counted, and what is assumed.
 //!
 //! Counted: instructions of the whole run, lock acquisitions, barrier entries of all threads
-//! together, threads, thread groups; with eight workers. Assumed, and fitted to nothing:
+//! together, threads, thread groups; with eight workers. Assumed, and not fitted to results:
 //!
 //! - the degree of symmetry: [`ASYMMETRIC`] for dedup, ferret, freqmine and vips and for all
 //!   programs that are not of PARSEC (the study has them for their asymmetry), 0 for x264 by

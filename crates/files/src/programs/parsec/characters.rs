@@ -6,8 +6,7 @@
 //! is fitted to a study's outcome: running time alone, instructions per cycle, memory traffic,
 //! working set of a thread, activity. Speedups and ratios of energy do not depend on the running
 //! time, activities stay within the 0.6 to 1.36 of the mean that PARTSim's table of the same board
-//! spans. (bodytrack's shares of phases, which stand with its program, were changed once after a
-//! simulated result: docs/decisions/0010-assumptions-of-workloads.md says how and why.)
+//! spans. For bodytrack's shares of phases see docs/decisions/0010-assumptions-of-workloads.md.
 
 use evenkeel_model::{Phase, Scaling};
 
@@ -38,10 +37,10 @@ pub(crate) struct Character {
 
 const KIB: u64 = 1 << 10;
 
-/// The nine. canneal chases pointers through far more than any cache of such a board holds: a
-/// 64-byte line every eighth instruction, which is what makes all cores together saturate the
-/// memory. swaptions takes twice as long as blackscholes, so that a task of the one (of 128) is a
-/// hundred of the other's (of 6,400).
+/// The nine programs. canneal chases pointers through far more than any cache of such a board
+/// holds: a 64-byte line every eighth instruction, which is what makes all cores together saturate
+/// the memory. swaptions takes twice as long as blackscholes, so that one of its 128 tasks is as
+/// long as a hundred of the 6,400 of blackscholes.
 pub(crate) const CHARACTERS: [Character; 9] = [
     character("blackscholes", 2.18, 120.0, (0.70, 0.05), 64 * KIB, 0.95),
     character("bodytrack", 4.16, 160.0, (0.80, 0.10), 256 * KIB, 1.10),

@@ -1,5 +1,5 @@
-//! The data-parallel programs and the two whose threads share data in other ways but meet at
-//! barriers all the same.
+//! The data-parallel programs, and two programs whose threads share data in other ways but also
+//! meet at barriers.
 //!
 //! Counts are those of the maturity study's inputs. Where a program's run would come to more events
 //! than a simulation of a few seconds affords, or where the study gives no count, a constant says
@@ -45,8 +45,8 @@ pub(super) fn swaptions(ctx: &Context, character: &Character, phase: PhaseId) ->
 }
 
 /// 6,000 temperature steps of 15,000 lock-free swaps among 2,500,000 elements, one barrier a step.
-/// The number of swaps a step is that of the suite's largest input. The swaps of a step depend on
-/// nothing that can be told, so that tasks keep the step's barrier.
+/// The number of swaps a step is that of the suite's largest input. Which elements a swap reads is
+/// not known beforehand, so tasks keep the step's barrier.
 pub(super) fn canneal(ctx: &Context, character: &Character, phase: PhaseId) -> Vec<Part> {
     const STEPS: u64 = 6_000;
     const SWAPS: u64 = 15_000;
@@ -94,7 +94,7 @@ pub(super) fn fluidanimate(ctx: &Context, character: &Character, phase: PhaseId)
     const PARTICLES: u64 = 500_000;
     const CHUNK: u64 = 1_000;
     const SWAP: f64 = 0.001;
-    /// Share of the work, and whether neighbouring cells are written. Assumption.
+    /// Share of the work, and true if the phase writes to neighbouring cells. Assumption.
     const PHASES: [(f64, bool); 8] = [
         (0.029, false), // clear the cells
         (0.100, true),  // sort the particles into cells

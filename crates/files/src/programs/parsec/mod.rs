@@ -11,8 +11,8 @@ use characters::Character;
 use super::args::Args;
 use super::build::{Builder, Context};
 use super::course::{Part, Shape, add_threads, add_workers};
+use super::entry::{Entry, KnobInfo, WorkloadInfo};
 use super::error::WorkloadError;
-use super::registry::{Entry, KnobInfo, WorkloadInfo};
 use evenkeel_model::{Application, PhaseId, Step};
 
 const SOURCE: &str =

@@ -3,7 +3,7 @@
 //!
 //! `threads` is the size of each pool, as in the suite's own versions: the threads of a pool
 //! outnumber the cores and balance the stages by themselves. In the `tasks` shape each item is a
-//! chain of tasks; a worker that reads or writes is held by that, as in a runtime whose tasks
+//! chain of tasks; a worker that reads or writes waits for the device, as in a runtime whose tasks
 //! block: such tasks take the device's time on any kind of core.
 //!
 //! Assumptions: the shares of the work, queue capacities, the board's storage (an eMMC that reads

@@ -1,34 +1,32 @@
 //! hackbench: groups of 20 senders and 20 receivers; each sender sends every message to each
-//! receiver of its group, over that receiver's pipe or socket. All start together once all are
-//! there.
+//! receiver of its group, over that receiver's pipe or socket. All start together once all exist.
 //!
-//! `start=forked` has a main thread that sets them up one after the other, as the program does:
-//! receivers, then senders of each group. When each of them has told that it is ready, main starts
-//! its clock and lets all go; here it ends then, so its end tells when that was. With
-//! `start=together` all are there from the beginning, none is anybody's child, and each sets itself
-//! up.
+//! With `start=forked` a main thread creates them one after the other, as the program does: the
+//! receivers, then the senders of each group. When all are ready, the program starts its clock and
+//! releases them; here the main thread ends at that moment, so its end gives that time. With
+//! `start=together` all threads exist from the beginning, none is forked, and each sets itself up.
 //!
 //! Assumptions: messages of 100 bytes (hackbench's default); the instructions of a system call by
-//! channel; what a process costs more than a thread: page tables of its own, so at each message
-//! some of its translations to load again, and more to set up.
+//! channel; what a process costs beyond a thread. A process has page tables of its own: it takes
+//! longer to create, and reloads some translations at each message.
 
 use super::kernel_phase;
 use crate::programs::args::Args;
 use crate::programs::build::{Builder, Context, compute, repeat};
+use crate::programs::entry::{Entry, KnobInfo, WorkloadInfo};
 use crate::programs::error::WorkloadError;
-use crate::programs::registry::{Entry, KnobInfo, WorkloadInfo};
 use evenkeel_model::{Application, PhaseId, ProgramId, SemaphoreId, Step, ThreadSpec};
 
 /// Senders of a group, and receivers (hackbench's default).
 const PEERS: u32 = 20;
 
-/// Of those who are ready, where a main thread waits for them.
+/// Counts the threads that are ready, for the main thread.
 const READY: SemaphoreId = SemaphoreId(0);
 
 /// The most messages of one run.
 const MOST_MESSAGES: u64 = 1_000_000_000;
 
-/// What tells a thread from a process.
+/// How the costs of a thread and a process differ.
 #[derive(Clone, Copy)]
 struct Mode {
     /// Instructions to set one up.
@@ -41,7 +39,7 @@ struct Mode {
 const THREAD: Mode = Mode { start: 30_000, per_message: 0, working_set: 4 << 10 };
 const PROCESS: Mode = Mode { start: 150_000, per_message: 400, working_set: 16 << 10 };
 
-/// What tells a pipe from a socket.
+/// How the costs of a pipe and a socket differ.
 #[derive(Clone, Copy)]
 struct Channel {
     /// Instructions to write a message.

@@ -1,10 +1,10 @@
-//! interrupts: a thread per core, pinned, that a periodic timer wakes (cyclictest). What counts is
+//! interrupts: one pinned thread per core, which a periodic timer wakes (cyclictest). The result is
 //! the wake-up latency per kind of core, idle and under load.
 //!
 //! The timer threads are normal ones unless `class=fifo`: cyclictest's own default, and the only
 //! class that a policy places. The load never sleeps, so that every wake-up of the run is a
 //! timer's. Assumption: low load is one such thread for every two cores, high load two for every
-//! core. The run lasts as long as it is told to.
+//! core. The run lasts for the given duration.
 //!
 //! `on=slow` routes the interrupts to the cores of the slowest kind: fast cores have none, and no
 //! timer thread. An interrupt here is what it wakes; what its entry, its handler and an
@@ -15,16 +15,16 @@ use evenkeel_machine::Nanos;
 use super::kernel_phase;
 use crate::programs::args::Args;
 use crate::programs::build::{Builder, Context, compute};
+use crate::programs::entry::{Entry, KnobInfo, WorkloadInfo};
 use crate::programs::error::WorkloadError;
-use crate::programs::registry::{Entry, KnobInfo, WorkloadInfo};
 use evenkeel_model::{Application, Class, Step, ThreadSpec, TimerId, TimerMode};
 use evenkeel_model::{Phase, Scaling};
 
 /// Instructions between a wake-up and the next wait: read the clock, note the latency. Assumption.
 const HANDLER: u64 = 5_000;
 
-/// Instructions of one turn of a load thread's endless loop: long, for the loop itself is of no
-/// interest.
+/// Instructions of one turn of a load thread's endless loop: long, so that the loop itself costs
+/// few events.
 const LOAD_TURN: u64 = 1_000_000_000;
 
 /// Priority of `class=fifo`, as people run cyclictest.

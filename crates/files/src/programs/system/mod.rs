@@ -6,7 +6,7 @@ mod interrupts;
 mod ring;
 mod simple;
 
-use super::registry::Entry;
+use super::entry::Entry;
 use evenkeel_model::{Phase, Scaling};
 
 /// The registry's entries.

@@ -1,12 +1,12 @@
-//! context-ring: a token goes round a ring of processes; whoever has it sums its own data and
-//! passes it on (lat_ctx of lmbench). One process at a time can run: what shows is the cost of
-//! switching, of waking, and of moving to a colder or slower core.
+//! context-ring: a token goes round a ring of processes; the process that has it sums its own data
+//! and passes it on (lat_ctx of lmbench). One process at a time can run, so the result is the cost
+//! of switching, of waking, and of moving to a colder or slower core.
 
 use super::kernel_phase;
 use crate::programs::args::Args;
 use crate::programs::build::{Builder, Context, compute, repeat};
+use crate::programs::entry::{Entry, KnobInfo, WorkloadInfo};
 use crate::programs::error::WorkloadError;
-use crate::programs::registry::{Entry, KnobInfo, WorkloadInfo};
 use evenkeel_model::{Application, Step};
 
 /// Instructions to sum one word of 4 bytes: a load, an addition, and half of the loop's own,
@@ -48,7 +48,7 @@ fn build(args: &Args, ctx: &Context) -> Result<Vec<Application>, WorkloadError> 
     let links: Vec<_> = (0..processes).map(|_| builder.pipe(1)).collect();
     for (i, &next) in links.iter().enumerate() {
         let before = links[(i + links.len() - 1) % links.len()];
-        // The first one makes the token, and keeps it in the end.
+        // The first process makes the token and keeps it at the end.
         let mut turn = Vec::new();
         if i == 0 {
             compute(&mut turn, work, phase);

@@ -1,12 +1,12 @@
-//! Simple workloads whose outcome can be told beforehand.
+//! Simple workloads with a closed form.
 
 use evenkeel_machine::Nanos;
 
 use crate::programs::args::Args;
 use crate::programs::build::{Builder, Context, compute, repeat};
 use crate::programs::course::add_workers;
+use crate::programs::entry::{Entry, KnobInfo, WorkloadInfo};
 use crate::programs::error::WorkloadError;
-use crate::programs::registry::{Entry, KnobInfo, WorkloadInfo};
 use evenkeel_model::{Application, Step};
 use evenkeel_model::{Phase, Scaling};
 

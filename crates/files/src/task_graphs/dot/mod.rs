@@ -10,11 +10,11 @@
 //! }
 //! ```
 //!
-//! Every node has to have a weight, its own or that of `node [weight=…]` where it is first named.
-//! Edges without one hand over nothing, unless `edge [weight=…]` says so. In a `strict` graph the
-//! last of several edges between two nodes counts, else each. All other attributes are for drawing
-//! and mean nothing here. What the language has is read but for `graph` (its edges have no
-//! direction).
+//! Every node must have a weight, its own or that of `node [weight=…]` where it is first named.
+//! Edges without one hand over nothing, unless `edge [weight=…]` says so. Of several edges between
+//! two nodes all count; in a `strict` graph only the last does. All other attributes are for
+//! drawing and mean nothing here. The whole language is read except `graph`, whose edges have no
+//! direction.
 
 mod token;
 
@@ -30,10 +30,11 @@ use crate::text::cut;
 /// The deepest nesting of subgraphs.
 const MAX_DEPTH: usize = 64;
 
-/// The most edges: a line of two groups may ask for as many as the square of its length.
+/// The most edges: an edge between two groups may stand for as many as the square of its line's
+/// length.
 const MOST_EDGES: usize = 20_000_000;
 
-/// Whether a text begins as a graph does, after comments.
+/// True if a text begins as a graph does, after comments.
 pub fn looks_like(text: &str) -> bool {
     let mut tokens = Tokens::new(text);
     let Ok((Token::Id(mut word), _)) = tokens.next() else { return false };
@@ -136,7 +137,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// What comes before the first `{`, and that; whether the graph is strict.
+    /// Reads up to and including the first `{`. True if the graph is strict.
     fn head(&mut self) -> Result<bool, Fault> {
         let (mut word, mut at) = self.tokens.next()?;
         let strict = word.is_word("strict");
@@ -172,10 +173,10 @@ impl Reader<'_> {
         Ok(takes)
     }
 
-    /// Statements up to the `}`, which is taken; the nodes that they name.
+    /// Reads statements up to and including the `}`. Gives the nodes that they name.
     fn group(&mut self, mut defaults: Defaults, depth: usize) -> Result<Vec<usize>, Fault> {
         let mut named = Vec::new();
-        // One `;` may end a statement, and stands nowhere else.
+        // At most one `;` may end a statement, and stands nowhere else.
         let mut may_end = false;
         loop {
             let token = self.tokens.peek()?.clone();
@@ -272,7 +273,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A node or a group, as the nodes that it stands for; none: it was an attribute of the graph.
+    /// A node or a group, as the nodes that it stands for; `None` if it was an attribute of the
+    /// graph.
     fn operand(&mut self, defaults: Defaults, depth: usize) -> Result<Option<Vec<usize>>, Fault> {
         let (token, at) = self.tokens.next()?;
         let is_subgraph = token.is_word("subgraph");

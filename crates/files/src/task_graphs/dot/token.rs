@@ -8,9 +8,9 @@ use crate::text::cut;
 /// A word or a sign.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Token {
-    /// A bare name or number: may be a keyword.
+    /// A bare name or number, which may be a keyword.
     Id(String),
-    /// A name in quotes or of HTML: never a keyword.
+    /// A name in quotes or of HTML, which is never a keyword.
     Quoted(String),
     /// One of `{ } [ ] ; , = : -> --`.
     Sign(&'static str),
@@ -19,12 +19,12 @@ pub enum Token {
 }
 
 impl Token {
-    /// Whether it is this keyword. Keywords may be written in any case.
+    /// True if it is this keyword. Keywords may be written in any case.
     pub fn is_word(&self, word: &str) -> bool {
         matches!(self, Self::Id(id) if id.eq_ignore_ascii_case(word))
     }
 
-    /// Whether it may name something.
+    /// True if it may name something.
     pub fn is_name(&self) -> bool {
         matches!(self, Self::Id(_) | Self::Quoted(_))
     }
@@ -51,22 +51,22 @@ pub struct Tokens<'a> {
 }
 
 impl<'a> Tokens<'a> {
-    /// From the beginning of a text, less a byte order mark.
+    /// Starts at the beginning of a text, after a byte order mark.
     pub fn new(text: &'a str) -> Self {
         Self { text: text.strip_prefix('\u{feff}').unwrap_or(text), at: 0, peeked: None }
     }
 
-    /// Where a byte is.
+    /// The place of a byte.
     pub fn place(&self, at: usize) -> Place {
         Place::of(self.text, at)
     }
 
-    /// Where the next token is, or the blanks before it.
+    /// Offset of the next token, or of the blanks before it.
     pub fn at(&self) -> usize {
         self.peeked.as_ref().map_or(self.at, |(_, at)| *at)
     }
 
-    /// The next token, which stays.
+    /// The next token, without taking it.
     pub fn peek(&mut self) -> Result<&Token, Fault> {
         let next = match self.peeked.take() {
             Some(next) => next,
@@ -149,7 +149,7 @@ impl<'a> Tokens<'a> {
                     Some((at, '"')) => break at,
                     Some((_, '\\')) => match chars.next() {
                         Some((_, '"')) => text.push('"'),
-                        // A line that goes on.
+                        // A backslash at the end of a line continues the string.
                         Some((_, '\n')) => {}
                         Some((_, other)) => text.extend(['\\', other]),
                         None => {}
@@ -202,8 +202,8 @@ fn is_letter(c: char) -> bool {
     c.is_ascii_alphabetic() || c == '_' || !c.is_ascii()
 }
 
-/// Length of the number with which a text begins, a unit behind it included (which DOT would take
-/// for the next name).
+/// Length of the number at the beginning of a text, including a unit behind it, which DOT would
+/// take for the next name.
 fn numeral(text: &str) -> Option<usize> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let sign = text.len() - digits.len();

@@ -1,7 +1,8 @@
-//! The study on the machine at hand: how long the mini-apps took there, and what the simulator says
-//! of the study's programs on the same machine.
+//! The study on the machine at hand: times of the mini-apps there, and the simulator's prediction
+//! for the study's programs on the same machine.
 //!
-//! Who runs the apps hands their times in ([`Timed`]); here they become the study's tables.
+//! The caller runs the apps and passes their times ([`Timed`]); here they become the study's
+//! tables.
 
 mod predict;
 mod tables;
@@ -44,9 +45,9 @@ pub struct Run {
     pub joules: Option<f64>,
 }
 
-/// What is run on one core of each kind.
+/// The version that runs on one core of each kind.
 pub const SERIAL: &str = "serial";
-/// What is run on all cores, and predicted.
+/// The versions that run on all cores, and are predicted.
 pub const VERSIONS: [&str; 4] = ["pinned", "loop-static", "loop-dynamic", "tasks"];
 
 const SETTING: &str = "Nine programs, rewritten compactly (crates/apps/), run on this machine: \
@@ -64,12 +65,12 @@ const SETTING: &str = "Nine programs, rewritten compactly (crates/apps/), run on
     again with the ratio measured here. Means are geometric. --quick: \
     each run once, and simulated inputs of a tenth of the size, swaptions' whole.";
 
-/// What came out on a machine. `timed` has for each program the serial times on one core of each
-/// kind, versions on all cores, and, if they were run, of each core those of its copy; a program
-/// without its serial times is left out. `inputs`: how large they were.
+/// The study's tables for a machine. `timed` has for each program the serial times on one core of
+/// each kind, versions on all cores, and, if they were run, of each core those of its copy; a
+/// program without its serial times is left out. `inputs` is their size.
 ///
 /// # Errors
-/// A simulated run that failed.
+/// A simulated run fails.
 pub fn reproduction(
     machine: &Machine,
     timed: &[Timed],
@@ -115,7 +116,7 @@ struct Measured {
 }
 
 impl Measured {
-    /// Of the fastest kind over the slowest.
+    /// Speed ratio of the fastest kind over the slowest.
     fn ratio(&self) -> f64 {
         self.ratios.first().copied().unwrap_or(1.0)
     }
@@ -152,7 +153,7 @@ fn measured(machine: &Machine, timed: &[Timed]) -> Vec<Measured> {
 }
 
 impl Timed {
-    /// Of the runs, s.
+    /// Median time of the runs, s.
     fn median(&self) -> f64 {
         median(self.seconds())
     }

@@ -1,4 +1,4 @@
-//! What the simulator says of the study's programs on the machine at hand.
+//! The simulator's prediction for the study's programs on the machine at hand.
 
 use evenkeel_machine::Machine;
 use evenkeel_model::Scaling;
@@ -16,7 +16,7 @@ pub(super) struct Predicted {
     pub by_measured_ratio: f64,
 }
 
-/// By program, and by version in the order of [`VERSIONS`], of those that were measured.
+/// Predictions for the programs that were measured, by version in the order of [`VERSIONS`].
 pub(super) fn all(
     runs: &Runs,
     machine: &Machine,

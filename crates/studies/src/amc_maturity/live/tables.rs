@@ -60,7 +60,7 @@ pub(super) fn speedups(
     }
 }
 
-/// Of those programs that have it, each column by itself; nothing of a version that some lack.
+/// The mean over the programs, each column by itself; a version that some program lacks has none.
 fn mean(of: &[&Measured]) -> Option<Measured> {
     let all = |value: &dyn Fn(&Measured) -> Option<f64>| {
         geometric_mean(of.iter().map(|it| value(it)).collect::<Option<Vec<_>>>()?)
@@ -122,7 +122,7 @@ fn remarks(
     remarks
 }
 
-/// What was measured beside what was simulated.
+/// Measurements beside predictions.
 pub(super) fn beside(
     measured: &[Measured],
     predicted: &[[Option<Predicted>; VERSIONS.len()]],
