@@ -9,6 +9,8 @@ tools=$(realpath -m "${CARGO_TARGET_DIR:-target}/tools")
 test -x "$tools/bin/mdbook" && exit 0
 mkdir -p "$tools"
 echo "Installing mdbook $version into $tools, which takes some minutes once"
-if ! "${CARGO:-cargo}" install mdbook --version "$version" --locked --root "$tools" >"$tools/mdbook.log" 2>&1; then
+# Without its web server, which brings half of what it is made of.
+set -- mdbook --version "$version" --locked --no-default-features --features search --root "$tools"
+if ! "${CARGO:-cargo}" install "$@" >"$tools/mdbook.log" 2>&1; then
     echo "no book: cargo does not install mdbook $version ($tools/mdbook.log says why)"
 fi
