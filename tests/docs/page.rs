@@ -152,8 +152,8 @@ fn plain(path: &Path) -> String {
     parts.iter().collect::<PathBuf>().display().to_string()
 }
 
-/// Lower case, hyphens for spaces, no punctuation.
-fn anchor(heading: &str) -> String {
+/// What a heading is called: lower case, hyphens for spaces, no punctuation.
+pub fn anchor(heading: &str) -> String {
     let letters = heading.trim().chars().filter_map(|letter| match letter {
         letter if letter.is_alphanumeric() || "_-".contains(letter) => Some(letter),
         letter if letter.is_whitespace() => Some('-'),

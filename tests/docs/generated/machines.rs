@@ -4,19 +4,13 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::{evenkeel, listed, table, text};
+use super::{evenkeel, link, listed, table, text};
 
 pub fn page() -> String {
     let all = listed("machines");
     let row = |machine: &Value| {
-        let name = machine["name"].as_str().unwrap();
         let power = if machine["power_model"] == true { "yes" } else { "no" };
-        [
-            format!("[{name}](#{name})"),
-            text(machine, "cores"),
-            power.into(),
-            text(machine, "description"),
-        ]
+        [link(machine), text(machine, "cores"), power.into(), text(machine, "description")]
     };
     let rows = table(["machine", "cores", "power model", "what it is"], all.iter().map(row));
     let mut page = format!(
@@ -38,7 +32,7 @@ fn section(page: &mut String, name: &str) {
         ["kind", "cores", "capacity", "MHz", "where its figures come from"],
         machine["kinds"].as_array().unwrap().iter().map(kind),
     );
-    let _ = write!(page, "\n## {name}\n\n{description}. From: {source}.\n\n{rows}");
+    let _ = write!(page, "\n## {name}\n\n- What it is: {description}\n- From: {source}\n\n{rows}");
 }
 
 fn kind(kind: &Value) -> [String; 5] {

@@ -11,7 +11,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::page::Page;
+use crate::page::{Page, anchor};
 
 /// How wide the program may print: as much as the book shows of a line.
 const COLUMNS: &str = "84";
@@ -46,6 +46,12 @@ fn listed(command: &str) -> Vec<Value> {
 /// A text of a JSON object, for Markdown; empty where it has none.
 fn text(of: &Value, name: &str) -> String {
     escaped(of[name].as_str().unwrap_or_default())
+}
+
+/// A link to the heading of what has this name, on the same page.
+fn link(of: &Value) -> String {
+    let name = of["name"].as_str().unwrap();
+    format!("[{name}](#{})", anchor(name))
 }
 
 /// Text as Markdown that is shown as it is, code excepted.

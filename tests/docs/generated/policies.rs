@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use pulldown_cmark::{BrokenLink, Options, Parser};
 use serde_json::Value;
 
-use super::{escaped, listed, table, text};
+use super::{escaped, link, listed, table, text};
 use crate::page::{files, has_extension};
 
 /// Where policies are, what they decide about, as `evenkeel policies --json` says it, and a heading.
@@ -54,15 +54,10 @@ fn name(policy: &Value) -> &str {
     policy["name"].as_str().unwrap()
 }
 
-fn link(policy: &Value) -> String {
-    let name = name(policy);
-    format!("[{name}](#{name})")
-}
-
 /// Heading, summary, source, knobs.
 fn section(page: &mut String, policy: &Value) {
     let (name, summary, source) = (name(policy), text(policy, "summary"), text(policy, "source"));
-    let _ = write!(page, "\n### {name}\n\n{summary}. From: {source}.\n");
+    let _ = write!(page, "\n### {name}\n\n- What it does: {summary}\n- From: {source}\n");
     let knobs = policy["knobs"].as_array().unwrap();
     if knobs.is_empty() {
         return;

@@ -4,14 +4,11 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::{listed, table, text};
+use super::{link, listed, table, text};
 
 pub fn page() -> String {
     let all = listed("workloads");
-    let row = |workload: &Value| {
-        let name = workload["name"].as_str().unwrap();
-        [format!("[{name}](#{})", name.to_lowercase()), text(workload, "summary")]
-    };
+    let row = |workload: &Value| [link(workload), text(workload, "summary")];
     let rows = table(["workload", "what it is"], all.iter().map(row));
     let mut page = format!(
         "# Workloads that are built in\n\nMade by `make book` from `evenkeel workloads --json`. \
@@ -26,7 +23,7 @@ pub fn page() -> String {
 
 fn section(page: &mut String, workload: &Value) {
     let [name, summary, source] = ["name", "summary", "source"].map(|it| text(workload, it));
-    let _ = write!(page, "\n## {name}\n\n{summary}. From: {source}.\n");
+    let _ = write!(page, "\n## {name}\n\n- What it is: {summary}\n- From: {source}\n");
     let shapes = workload["shapes"].as_array().unwrap().iter().filter_map(Value::as_str);
     let shapes: Vec<String> = shapes.map(|shape| format!("`{shape}`")).collect();
     if !shapes.is_empty() {
