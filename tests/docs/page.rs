@@ -115,11 +115,9 @@ const AT_ROOT: [&str; 5] =
 
 /// All pages of the repository that people read: those at its root, of its crates, and of docs.
 pub fn all(root: &Path) -> Vec<Page> {
-    let of_crates = std::fs::read_dir(root.join("crates")).unwrap();
-    let of_crates = of_crates.map(|entry| entry.unwrap().path().join("README.md"));
     let mut paths: Vec<PathBuf> = AT_ROOT.map(|path| root.join(path)).into();
-    paths.extend(of_crates.filter(|path| path.exists()));
-    paths.extend(files(&root.join("docs")).into_iter().filter(|path| has_extension(path, "md")));
+    let below = ["crates", "docs"].into_iter().flat_map(|folder| files(&root.join(folder)));
+    paths.extend(below.filter(|path| has_extension(path, "md")));
     paths.sort();
     let page = |path: PathBuf| {
         let name = path.strip_prefix(root).unwrap().display().to_string();
