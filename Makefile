@@ -8,6 +8,8 @@ DEMO_RUN  = $(BUILT)/demo/evenkeel
 # Where cargo puts what it builds.
 BUILT     = $(abspath $(or $(CARGO_TARGET_DIR),target))
 ACTIONLINT = $(BUILT)/tools/actionlint
+# On the PATH, or where tests/setup-book.sh installs it.
+MDBOOK    = $$(command -v mdbook || echo $(BUILT)/tools/bin/mdbook)
 # What cbindgen writes has its own form.
 C_FILES   = $$(git ls-files '*.c' '*.h' '*.cpp' '*.hpp' | grep -v '/evenkeel\.h$$')
 # What tests in virtual machines tried once more, and why.
@@ -25,7 +27,7 @@ SCHED_EXT = $$(./tests/features.sh)
 # Where the clang is that made the object, it is made once more and compared.
 COMPARE_BPF = $$(command -v clang-19 >/dev/null && echo EVENKEEL_BPF=compare)
 
-.PHONY: demo test install-c uninstall-c dist dist-aarch64 dist-check race apps-test vm-test vm-test-long bench bench-lab bench-live bench-vm bench-programs bench-vm-lab bench-runtime lint docs-check docs-update hot-paths hot-paths-update fmt man
+.PHONY: demo test install-c uninstall-c dist dist-aarch64 dist-check race apps-test vm-test vm-test-long bench bench-lab bench-live bench-vm bench-programs bench-vm-lab bench-runtime lint docs-check docs-update book hot-paths hot-paths-update fmt man
 
 # On a model of the Odroid-XU3: a table, a page with plots and timelines, a trace of one run.
 demo:
@@ -185,14 +187,22 @@ lint: docs-check hot-paths
 	@if command -v actionlint >/dev/null; then actionlint; elif test -x $(ACTIONLINT); then $(ACTIONLINT); \
 		else echo "neither actionlint nor go is installed: .github/workflows not looked at"; fi
 
-# Blocks of README and docs that say by which command they are made are what it prints now
-# (tests/docs).
+# README and docs (tests/docs): blocks of text are what their commands print now, links and anchors
+# lead somewhere, the table of contents is whole, sentences are short.
 docs-check:
 	$(CARGO) test --quiet --workspace $(SCHED_EXT) --test docs
 
 # Writes them anew. Look at the prose around them.
 docs-update:
 	$(CARGO) test --quiet --workspace $(SCHED_EXT) --test docs -- --update
+
+# The book: docs, and a reference made from what commands print, into target/book. The program is
+# the one that docs-check builds.
+book:
+	CARGO="$(CARGO)" ./tests/setup-book.sh
+	$(CARGO) test --quiet --workspace $(SCHED_EXT) --test docs -- --book $(BUILT)/book-src
+	@if test -x "$(MDBOOK)"; then "$(MDBOOK)" build $(BUILT)/book-src --dest-dir $(BUILT)/book \
+		&& echo "The book: $(BUILT)/book/index.html"; fi
 
 # Instructions and bytes of the hot paths beside what they were when a commit last said so; 3 % more
 # or less fails (tests/hot_paths).

@@ -1,148 +1,69 @@
-//! Figures in pages are what a command prints: `make docs-check`.
+//! README and the book: what they show is what commands print, links lead somewhere, every page has
+//! its place, and sentences can be read: `make docs-check`.
 //!
-//! A page marks a block of text, fenced or indented, with the command that makes it:
-//!
-//! ```text
-//! <!-- made by: evenkeel compare -m quickia -w gamess -p linux,acfs
-//!      from: Geometric means
-//!      to: Plots and timelines -->
-//! ```
-//!
-//! `from` and `to` name the lines, by how they begin, at which an excerpt begins and before which
-//! it ends; without them the block is all of the output. The command, which may go on over several
-//! lines, is one of Evenkeel's or `make demo`, and the page must show it to readers, too.
-//! `--update` writes blocks anew.
+//! | argument | |
+//! | --- | --- |
+//! | none | looks at all that |
+//! | `pages` | leaves out what commands print, which takes longest |
+//! | `--update` | writes blocks of text anew that a command makes |
+//! | `--book FOLDER` | writes the source of the book: `make book` |
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod block;
+mod blocks;
+mod book;
+mod generated;
+mod links;
 mod mark;
+mod page;
+mod prose;
+mod summary;
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::path::Path;
+use std::process::ExitCode;
 
-use mark::{Mark, marks};
+use page::Page;
 
 fn main() -> ExitCode {
     mark::tests();
     block::tests();
-    let update = std::env::args().any(|arg| arg == "--update");
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut outputs = BTreeMap::new();
-    let (mut blocks, mut stale) = (0, 0);
-    for page in pages(&root) {
-        let name = page.strip_prefix(&root).unwrap_or(&page).display().to_string();
-        let text = std::fs::read_to_string(&page).unwrap();
-        let found = marks(&text).unwrap_or_else(|error| panic!("{name}:{error}"));
-        let mut rewritten = text.clone();
-        // From the last to the first, so that positions before a replaced block stay valid.
-        for mark in found.iter().rev() {
-            blocks += 1;
-            let output =
-                outputs.entry(mark.command.clone()).or_insert_with(|| output(&root, &mark.command));
-            let wanted = mark
-                .excerpt(output)
-                .unwrap_or_else(|error| panic!("{name}:{}: {error}", mark.line));
-            let (there, place) = block::after(&text, mark.end).unwrap_or_else(|| {
-                panic!("{name}:{}: no block, fenced or indented, follows", mark.line)
-            });
-            if there != wanted {
-                stale += 1;
-                if update {
-                    rewritten.replace_range(place, &block::like(&text, mark.end, &wanted));
-                    println!("{name}:{}: written anew: {}", mark.line, mark.command);
-                } else {
-                    println!(
-                        "{name}:{}: stale: {}\n{}",
-                        mark.line,
-                        mark.command,
-                        difference(&there, &wanted)
-                    );
-                }
-            }
-            if !mark::is_named(&text, &mark.command) {
-                println!(
-                    "{name}:{}: the page does not name `{}` where a reader sees it",
-                    mark.line, mark.command
-                );
-                return ExitCode::FAILURE;
-            }
+    page::tests();
+    links::tests();
+    summary::tests();
+    prose::tests();
+    generated::tests();
+    book::tests();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    let by_hand = page::all(&root);
+    let hold = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => pages_hold(&by_hand, &root) & blocks::hold(&by_hand, &root, false),
+        ["pages"] => pages_hold(&by_hand, &root),
+        ["--update"] => blocks::hold(&by_hand, &root, true),
+        ["--book", folder] => {
+            book::write(&with_generated(&by_hand, &root), &root, Path::new(folder))
         }
-        if rewritten != text {
-            std::fs::write(&page, rewritten).unwrap();
-        }
-    }
-    println!("{blocks} blocks of text from {} commands, {stale} stale", outputs.len());
-    if stale == 0 || update {
-        return ExitCode::SUCCESS;
-    }
-    println!("`make docs-update` writes them anew; then look at the prose around them");
-    ExitCode::FAILURE
-}
-
-/// README.md and the pages of docs, in order.
-fn pages(root: &Path) -> Vec<PathBuf> {
-    let mut pages = vec![root.join("README.md")];
-    let mut folders = vec![root.join("docs")];
-    while let Some(folder) = folders.pop() {
-        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|it| it == "md") {
-                pages.push(path);
-            }
-        }
-    }
-    pages.sort();
-    pages
-}
-
-/// What a command prints on stdout. Notes and progress go to stderr.
-fn output(root: &Path, command: &str) -> String {
-    let evenkeel = env!("CARGO_BIN_EXE_evenkeel");
-    let mut words = command.split_whitespace();
-    let mut run = match words.next() {
-        Some("evenkeel") => Command::new(evenkeel),
-        Some("make") => {
-            let mut make = Command::new("make");
-            // The binary is built already.
-            make.args(["--silent", "CARGO=true"]);
-            make.args(["EVENKEEL", "DEMO_RUN"].map(|name| format!("{name}={evenkeel}")));
-            make
-        }
-        other => panic!("{command}: {other:?} found, expected evenkeel or make"),
+        _ => panic!("{arguments:?} found, expected nothing, pages, --update or --book FOLDER"),
     };
-    let done = run.args(words).current_dir(root).env_remove("EVENKEEL_MACHINE").output().unwrap();
-    assert!(
-        done.status.success(),
-        "{command}: {}\n{}",
-        done.status,
-        String::from_utf8_lossy(&done.stderr)
-    );
-    String::from_utf8(done.stdout).unwrap()
+    if hold { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// The lines that only one of the two has.
-fn difference(there: &str, wanted: &str) -> String {
-    let only = |sign: &str, of: &str, other: &str| -> String {
-        let lines = of.lines().filter(|line| !other.lines().any(|known| known == *line));
-        lines.map(|line| format!("  {sign} {line}\n")).collect()
-    };
-    only("-", there, wanted) + &only("+", wanted, there)
+fn with_generated(by_hand: &[Page], root: &Path) -> Vec<Page> {
+    [by_hand, &generated::pages(root)].concat()
 }
 
-impl Mark {
-    /// The part of an output that the block must have, without trailing space.
-    fn excerpt(&self, output: &str) -> Result<String, String> {
-        let lines: Vec<&str> = output.lines().map(str::trim_end).collect();
-        let place = |what: &str, from: usize| {
-            let found = lines.iter().skip(from).position(|line| line.starts_with(what));
-            found
-                .map(|place| from + place)
-                .ok_or_else(|| format!("no line of the output begins with '{what}'"))
-        };
-        let from = self.from.as_deref().map_or(Ok(0), |what| place(what, 0))?;
-        let to = self.to.as_deref().map_or(Ok(lines.len()), |what| place(what, from))?;
-        Ok(lines[from..to].join("\n").trim_matches('\n').to_owned())
-    }
+/// Whether links lead somewhere, the table of contents is whole, and prose is short.
+fn pages_hold(by_hand: &[Page], root: &Path) -> bool {
+    let all = with_generated(by_hand, root);
+    let prose = prose::Counts::of(by_hand.iter().filter(|page| prose::is_counted(&page.path)));
+    println!("{prose}");
+    let problems = [
+        links::problems(&all, root),
+        links::stale_mentions(&all, root),
+        summary::problems(&all),
+        prose.problems(),
+    ]
+    .concat();
+    problems.iter().for_each(|problem| println!("{problem}"));
+    problems.is_empty()
 }
