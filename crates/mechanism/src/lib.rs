@@ -5,12 +5,14 @@
 //!
 //! - [`carry_out`]: a directive becomes a call of one method of [`Directed`], with ids that exist;
 //! - [`Service`]: which queues a core takes from, in which order, and who is compared with whom;
-//! - [`QueueClock`]: where a virtual time starts, and how it changes with the queue.
+//! - [`QueueClock`]: where a virtual time starts, and how it changes with the queue;
+//! - [`picking`]: which thread a core takes up, and which core an arrival gets.
 //!
-//! The kernel's side has the last two in C (`crates/linux/src/bpf`).
+//! The kernel's side has the last three in C (`crates/linux/src/bpf`).
 
 mod clock;
 mod directives;
+pub mod picking;
 mod service;
 
 pub use clock::QueueClock;

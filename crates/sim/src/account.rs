@@ -175,6 +175,7 @@ impl<L: Listener> Mechanism<'_, L> {
             )
         };
         let Some(next) = next else {
+            self.check_trade(core, thread, queue, None);
             self.raise_floor(thread, queue);
             self.stop(core);
             self.start(core, thread);

@@ -163,10 +163,18 @@ impl<L: Listener> Mechanism<'_, L> {
         if local.is_some() && state.local_turn {
             return local;
         }
+        let queued = self.first_in_service(core);
+        self.check_pick(core, queued);
+        queued.or(local).or_else(|| self.local_elsewhere(core))
+    }
+
+    /// The thread that a core takes up from the policy's queues.
+    #[inline(always)]
+    fn first_in_service(&self, core: usize) -> Option<ThreadId> {
         if let Some(guest) = self.guest(core) {
             return Some(guest);
         }
-        for tier in state.service.tiers() {
+        for tier in self.cores[core].service.tiers() {
             let found = match tier.choose {
                 Choose::LeastKey => self.least_key(core, &tier.queues).map(|(thread, _)| thread),
                 Choose::MostLoaded => self.most_loaded(core, &tier.queues),
@@ -175,7 +183,7 @@ impl<L: Listener> Mechanism<'_, L> {
                 return found;
             }
         }
-        local.or_else(|| self.local_elsewhere(core))
+        None
     }
 
     /// A thread that waits at another core because no queue would do, and may run here as well.
@@ -364,11 +372,13 @@ impl<L: Listener> Mechanism<'_, L> {
     #[inline]
     pub fn leave_queue(&mut self, core: usize, thread: ThreadId, queue: QueueId) {
         self.raise_floor(thread, queue);
-        if let Some(adopt) = self.cores[core].service.adopt()
-            && self.stats[thread.index()].queue == Some(queue)
-            && adopt != queue
-            && !self.is_guest(core, thread, queue)
-        {
+        let into = self.cores[core].service.adopt().filter(|&adopt| {
+            self.stats[thread.index()].queue == Some(queue)
+                && adopt != queue
+                && !self.is_guest(core, thread, queue)
+        });
+        self.check_taken(core, thread, queue, into);
+        if let Some(adopt) = into {
             self.belong(thread, adopt);
         }
     }

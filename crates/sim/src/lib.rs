@@ -29,6 +29,7 @@ mod profile;
 mod program;
 mod quiet;
 mod ran;
+mod reference;
 mod run;
 mod runqueue;
 mod shared_work;

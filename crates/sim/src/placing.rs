@@ -222,6 +222,7 @@ impl<L: Listener> Mechanism<'_, L> {
             } else {
                 prefer.iter().map(|core| core.index()).find(|&core| fits(core))
             };
+            self.check_idle_core(thread, queue, found);
             if let Some(core) = found {
                 return self.call(core);
             }
@@ -262,6 +263,7 @@ impl<L: Listener> Mechanism<'_, L> {
             }
         }
         self.queues[queue.index()].servers = servers;
+        self.check_victim(thread, queue, margin, victim.map(|(_, core)| core));
         if let Some((_, core)) = victim {
             self.requeue(core);
         }

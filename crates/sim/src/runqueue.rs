@@ -173,6 +173,16 @@ impl RunQueue {
         Some((key, weight))
     }
 
+    /// All that wait, in no order, each with its sequence.
+    pub fn threads(&self) -> Vec<(ThreadId, u64)> {
+        let mut threads = Vec::with_capacity(self.len());
+        self.line.look_through(|waiting| {
+            threads.push((waiting.thread, waiting.sequence));
+            true
+        });
+        threads
+    }
+
     /// The thread whose key, after `adjust` (none: not for this core; otherwise at least the key),
     /// is the least, first come first, with that key.
     pub fn best(&self, adjust: impl Fn(ThreadId, u64) -> Option<u64>) -> Option<(ThreadId, u64)> {

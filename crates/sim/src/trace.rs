@@ -8,6 +8,9 @@ use evenkeel_policy::{AppId, ThreadId};
 pub trait Listener {
     /// Whether it hears at all: where not, the engine leaves the calls out.
     const HEARS: bool = true;
+    /// Whether each pick is held to the plain reference, for tests: a difference panics.
+    #[doc(hidden)]
+    const CHECKS: bool = false;
     /// A thread started.
     fn started(&mut self, _at: Nanos, _thread: ThreadId, _app: AppId, _name: &str) {}
     /// A thread ended.
