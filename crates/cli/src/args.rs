@@ -340,11 +340,11 @@ pub enum ShowCommand {
 pub struct ScaleArgs {
     /// Scale the input of built-in workloads: 0.1 is a tenth of the work
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = parse::factor,
-    #allow_negative_numbers = true)]
+        allow_negative_numbers = true)]
     pub size: f64,
     /// Worker threads of built-in parallel workloads [default: one per core in use]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536),
-    #allow_negative_numbers = true)]
+        allow_negative_numbers = true)]
     pub workers: Option<u32>,
     /// Seed of whatever chance plays in
     #[arg(long, default_value = "1", value_parser = parse::seed, allow_negative_numbers = true)]
@@ -381,7 +381,7 @@ pub struct RunArgs {
     pub settings: Vec<Setting>,
     /// Where policies have speedup factors from: oracle, offline, sampled, modelled=ERROR
     #[arg(long, value_name = "ESTIMATOR", default_value = "oracle", value_parser =
-    #parse::estimator)]
+        parse::estimator)]
     pub estimator: Estimator,
     /// Profile what is run in a run of it at this size beforehand, for policies that take one
     /// (age:prediction=profile)
@@ -390,11 +390,11 @@ pub struct RunArgs {
     /// How clusters choose their clock: performance, schedutil, fixed=MHZ (of each kind the
     /// operating point nearest to it)
     #[arg(long, value_name = "GOVERNOR", default_value = "performance", value_parser =
-    #parse::governor)]
+        parse::governor)]
     pub governor: Governor,
     /// What a policy says takes effect this much later, as 50us
     #[arg(long, value_name = "TIME", default_value = "0us", value_parser = parse::time,
-    #allow_hyphen_values = true)]
+        allow_hyphen_values = true)]
     pub decision_latency: Nanos,
     /// What one core's tasks hand to another's (volumes of task graphs) takes time, at this rate,
     /// as 1GB/s [default: none, they share a memory]
@@ -402,7 +402,7 @@ pub struct RunArgs {
     pub link: Option<f64>,
     /// End each run after this, whatever still runs, as 10s
     #[arg(long, value_name = "TIME", value_parser = parse::positive_time, allow_hyphen_values =
-    #true)]
+        true)]
     pub duration: Option<Nanos>,
     /// Context switches and migrations cost nothing, as in analytical studies
     #[arg(long)]
@@ -447,7 +447,7 @@ pub struct SimulateArgs {
 pub struct JobsArgs {
     /// Runs at a time [default: one per processor of this computer]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096),
-    #allow_negative_numbers = true)]
+        allow_negative_numbers = true)]
     pub jobs: Option<u32>,
 }
 
@@ -489,11 +489,11 @@ pub struct CompareArgs {
 pub struct SensorsArgs {
     /// Measure for so long, as 10s, and say the energy
     #[arg(long, value_name = "TIME", value_parser = parse::positive_time, allow_hyphen_values =
-    #true)]
+        true)]
     pub duration: Option<Nanos>,
     /// Read the sensors so often while measuring, from 1ms on
     #[arg(long, value_name = "TIME", default_value = "270ms", value_parser = parse::interval,
-    #allow_hyphen_values = true, requires = "duration")]
+        allow_hyphen_values = true, requires = "duration")]
     pub interval: Nanos,
     /// Print one JSON array
     #[arg(long)]
@@ -511,7 +511,7 @@ pub struct LabArgs {
     pub measure: bool,
     /// How long to measure, as 3s: so much slowed time
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = parse::positive_time,
-    #allow_hyphen_values = true, requires = "measure")]
+        allow_hyphen_values = true, requires = "measure")]
     pub duration: Nanos,
     /// Print what was measured as one JSON array
     #[arg(long, requires = "measure")]
@@ -551,7 +551,7 @@ pub struct RecordArgs {
     pub comm: Option<String>,
     /// Of that, the threads of this process and what they fork
     #[arg(long, value_name = "PID", requires = "from", conflicts_with = "comm", value_parser =
-    #clap::value_parser!(i32).range(1..))]
+        clap::value_parser!(i32).range(1..))]
     pub pid: Option<i32>,
     /// Print what was found as one JSON object; what the command prints goes to stderr then
     #[arg(long)]

@@ -203,11 +203,10 @@ fn table(schedulers: &[&str], rounds: &[Round]) -> String {
     let mut text = "Work and times are compared with those of the kernel's own scheduler in the \
                     turns just before and after, in the same boot: the median of \
                     the rounds, in parentheses the least and the greatest.\n\n\
-                    Equal CPU-bound programs of one thread (2 and 12 for 4 s, 4 and 6 for 15 s): \
-                    unfairness (progress, greatest / least; of 4 and 6 for \
-                    30 s, too, in turns of their own), and the work of all, kernel = 1.\n\n| under \
-                    |"
-    .to_owned();
+                    Equal CPU-bound programs of one thread, 2 and 12 for 4 s, 4 and 6 for 15 s. \
+                    Unfairness is progress, greatest / least; of 4 and 6 for 30 s, too, in turns \
+                    of their own. Work is that of all, kernel = 1.\n\n| under |"
+        .to_owned();
     let mut line = "\n| --- |".to_owned();
     for threads in THREADS {
         write!(
@@ -231,9 +230,9 @@ fn table(schedulers: &[&str], rounds: &[Round]) -> String {
             write!(text, " {} |", it.to_kernel(&load, total)).unwrap();
         }
     }
-    text += "\n\nTime, kernel = 1, of 20 rounds of a barrier after every 50 ms of work on a fast \
-             core, 4 threads, and of hackbench -g 4 -f 10 -l 300 (the median of five runs); work, \
-             kernel = 1, of two programs' threads with speedup factor 3 beside two with 1 (paced \
+    text += "\n\nTime, kernel = 1: 20 rounds of a barrier after every 50 ms of work on a fast \
+             core, 4 threads; hackbench -g 4 -f 10 -l 300, the median of five runs. Work, kernel \
+             = 1: two programs' threads with speedup factor 3 beside two with 1 (paced \
              by the clock).\n\n\
              | under | barrier | hackbench | work of the scaling | of the paced |\n| --- | ---: | \
              ---: | ---: | ---: |";
@@ -249,14 +248,16 @@ fn table(schedulers: &[&str], rounds: &[Round]) -> String {
         )
         .unwrap();
     }
-    text += "\n\nBy themselves: wake-ups of 4 threads that work 1 ms every 3 ms beside 4 that \
-             always work, of 8 s after 2 s, and of these first 2 s; cyclictest --policy=other \
-             beside the same; three \
-             threads of nice 0 beside three of nice 5 for 30 s (progress, the one / the other; by \
-             their weights 3.06); what the user side takes of a core; \
-             2,000 threads that always work for 30 s (least and median progress, units of 20 us on \
-             a fast host core, and what the user side takes of a \
-             core meanwhile; in the first round alone).\n\n\
+    text += "\n\nFigures by themselves:\n\n\
+             - wake-ups of 4 threads that work 1 ms every 3 ms beside 4 that always work, for 8 s \
+             after 2 s, and in these first 2 s;\n\
+             - cyclictest --policy=other beside the same;\n\
+             - nice 0 / 5: progress of three threads of nice 0, divided by that of three of nice \
+             5, for 30 s (3.06 by their weights);\n\
+             - user side: what it takes of a core;\n\
+             - 2,000 threads that always work for 30 s, in the first round alone: least and median \
+             progress, in units of 20 us on a fast host core, and what the user side takes of a \
+             core meanwhile.\n\n\
              | under | wake p50, us | p99 | greatest | first 2 s: p99 | cyclictest p50, us | p99 | \
              greatest | nice 0 / 5 | user side, % of a core | 2,000: least | median | user side, % \
              |\n\
@@ -291,14 +292,14 @@ fn table(schedulers: &[&str], rounds: &[Round]) -> String {
 
 /// How to read it.
 const BELOW: &str = "\nNice 0 / 5 under `acfs`: what three threads of nice 0 are due are the two \
-                     fast cores, and three of nice 5 the two slow ones, within what `acfs` \
-                     lets threads be apart. So nearly nobody is swapped, and the figure is what \
-                     the fast cores did for theirs, divided by what the slow ones did: 3 by the \
-                     machine's file (2.99 in the simulator, in which the same six threads run for \
-                     as long). Whatever a slow core of the lab does less than a third of a \
-                     fast one is in it: three threads take turns on two slow cores, and switches \
-                     and the guest's own ticks cost both kinds as much of the host's time, \
-                     of which a slow core has a third.\n";
+                     fast cores, and three of nice 5 the two slow ones, within what `acfs` lets \
+                     threads be apart. So nearly no thread is swapped. The figure is what the fast \
+                     cores did for theirs, divided by what the slow ones did: 3 by the machine's \
+                     file (2.99 in the simulator, in which the same six threads run for as long). \
+                     Whatever a slow core of the lab does less than a third of a fast one is in \
+                     it: three threads take turns on two slow cores. Switches and the guest's own \
+                     ticks cost both kinds as much of the host's time, of which a slow core has a \
+                     third.\n";
 
 fn main() {
     let evenkeel =
@@ -363,12 +364,12 @@ fn write_page(schedulers: &[&str], rounds: &[Round]) {
     let others = match (schedulers.len() > every.len(), barrier.is_empty()) {
         (false, _) => String::new(),
         (true, true) => {
-            format!("; those other than {} had the first round alone", every.join(", "))
+            format!(". Those other than {} had the first round alone", every.join(", "))
         }
         (true, false) => {
             let (every, barrier) = (every.join(", "), barrier.join(", "));
             format!(
-                "; those other than {every} had the first round alone, but {barrier} the barrier \
+                ". Those other than {every} had the first round alone, but {barrier} the barrier \
                  in each"
             )
         }
@@ -386,12 +387,12 @@ fn write_page(schedulers: &[&str], rounds: &[Round]) {
     let virtual_machine = if cpus.contains(" hypervisor") { " of a virtual machine" } else { "" };
     let text = format!(
         "# Schedulers in the hybrid VM lab\n\nWritten by `make bench-vm` on {}: Linux {KERNEL} in \
-         QEMU on this host's {} cores{virtual_machine}, {CORES}; {}, \
+         QEMU on this host's {} cores{virtual_machine}, {CORES}. Figures are {}, \
          in which the schedulers take turns{others}. \"kernel\" is EEVDF.{absent}\n\n{}",
         String::from_utf8_lossy(&date).trim(),
         std::thread::available_parallelism().unwrap(),
         if rounds.len() == 1 {
-            "one round, a boot".to_owned()
+            "of one round, a boot".to_owned()
         } else {
             format!("medians of {} rounds, a boot each", rounds.len())
         },

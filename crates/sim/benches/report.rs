@@ -177,18 +177,16 @@ impl Policies {
 
 /// What holds those up that are slower than a third.
 const BELOW: &str = "\n`age` and `fca-age` deal all threads anew every 10 ms, which is as long as \
-                     a thread runs: to each thread that a core takes up \
-                     belong 8 that are dealt on the small case, 10 on the large one, and of those \
-                     some 4 and 6 change queues. Only those that ran have \
-                     to be sorted in anew, and of one that changes queues nothing is read but its \
-                     place and its entry there; about half of the \
+                     a thread runs. To each thread that a core takes up belong 8 that are dealt on \
+                     the small case, 10 on the large one; some 4 and 6 of those change queues. \
+                     Only those that ran have to be sorted in anew. Of one that changes queues \
+                     nothing is read but its place and its entry there. About half of the \
                      instructions are the deal, a fifth the queues. The large case is six seconds \
-                     long, so that its beginning counts, where each of \
-                     8,000 starts has a group of cores dealt to anew. `a-dwrr` lets threads run \
-                     for 11 to 30 ms and looks around every 4, and \
-                     in the last part of a round it looks, at the end of each slice, whether all \
-                     that are left run, and for whom to take over. Runs are \
-                     not longer by as much: for the same work, `acfs` has switches every 3 ms.\n";
+                     long, so its beginning counts, where each of 8,000 starts has a group of \
+                     cores dealt to anew. `a-dwrr` lets threads run for 11 to 30 ms and looks \
+                     around every 4. In the last part of a round it also looks, at the end of each \
+                     slice, whether all that are left run, and for whom to take over. Runs are not \
+                     longer by as much: for the same work, `acfs` has switches every 3 ms.\n";
 
 fn extremes(values: &[f64]) -> (f64, f64) {
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);

@@ -16,7 +16,7 @@ pub struct ReproduceArgs {
     pub study: Option<String>,
     /// Only the experiment of this number, or several, as 1,3; may be repeated [default: all]
     #[arg(short, long = "experiment", value_name = "N", value_delimiter = ',', value_parser =
-    #parse::experiment, allow_negative_numbers = true)]
+        parse::experiment, allow_negative_numbers = true)]
     pub experiments: Vec<u32>,
     /// About a tenth of the runs, for a first look; the text of each experiment says what is left
     /// out

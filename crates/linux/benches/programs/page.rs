@@ -53,7 +53,7 @@ pub fn page(head: &Head, rows: &[Row]) -> String {
         text += "Programs that take a number of threads are told that of the lab's CPUs, because \
                  one that counts its CPUs \
                  late may see what its first thread was given \
-                 ([live.md](live.md#what-cannot-be-had-this-way)).\n";
+                 ([live.md](../live/affinity.md#what-cannot-be-had-this-way)).\n";
     }
     if !head.options.is_empty() {
         let _ = writeln!(text, "Options of `run` and `schedule` beside these: `{}`.", head.options);
@@ -79,10 +79,9 @@ pub fn page(head: &Head, rows: &[Row]) -> String {
 /// How to read it.
 const METHOD: &str = "A figure is a program's time over its time under the kernel alone, less is \
                       better. In each round a \
-    program's turns follow each other, in an order that changes, and the kernel alone has a turn \
-    before and after each four \
-    of the others: a turn is divided by the geometric mean of the two nearest. What is given is \
-    the median over rounds, and \
+    program's turns follow each other, in an order that changes. The kernel alone has a turn \
+    before and after each four of the others, and a turn is divided by the geometric \
+    mean of the two nearest. What is given is the median over rounds, and \
     in parentheses where the true median is with 95 % certainty (sign test). \"Better\" \
     and \"worse\" are those whose \
     interval is on one side of 1; of a hundred cells with no difference up to five may say so by \
@@ -197,7 +196,7 @@ impl<'a> Measured<'a> {
 
     /// The lab's answer in a sentence or two.
     fn answer(&self) -> String {
-        let mut text = format!("**{}**, {} programs:", capital(&self.name()), self.counted());
+        let text = format!("**{}**, {} programs.", capital(&self.name()), self.counted());
         let best = |mechanism: Mechanism| {
             let its = self.candidates.iter().filter(|candidate| candidate.mechanism == mechanism);
             let means = its.filter_map(|candidate| Some((candidate, self.mean(candidate)?)));
@@ -213,7 +212,7 @@ impl<'a> Measured<'a> {
                     (_, false) => format!("worse: {}", worse.join(", ")),
                 };
                 said.push(format!(
-                    " by {} `{} -p {}` comes to {:.2} of the kernel's time in the geometric mean \
+                    " By {} `{} -p {}` comes to {:.2} of the kernel's time in the geometric mean \
                      ({}); {worse}",
                     mechanism.name(),
                     candidate.way.name(),
@@ -224,10 +223,9 @@ impl<'a> Measured<'a> {
             }
         }
         if said.is_empty() {
-            " no round is complete yet".clone_into(&mut text);
-            return text;
+            return text + " No round is complete yet.";
         }
-        text + &said.join("; and") + "."
+        text + &said.join(".") + "."
     }
 
     fn section(&self) -> String {
@@ -491,7 +489,7 @@ mod tests {
         let answer = lines.next().unwrap();
         assert_eq!(
             answer,
-            "**Affinity lab (1=2.99)**, 2 programs: by affinity `run -p acfs` comes to 0.95 of the \
+            "**Affinity lab (1=2.99)**, 2 programs. By affinity `run -p acfs` comes to 0.95 of the \
              kernel's time in the \
              geometric mean (better); worse: pigz."
         );

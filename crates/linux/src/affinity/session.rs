@@ -82,8 +82,7 @@ pub enum SessionError {
     Wait(io::Error),
 }
 
-/// What the kernel takes to write a switch into perf's ring: 500,000 of them made a program 1.5 s
-/// longer (docs/live/affinity.md).
+/// What the kernel takes to write a switch into perf's ring (docs/decisions/0029-affinity.md).
 const RECORD: Nanos = Nanos::from_micros(3);
 /// The part of the cores' time that telling switches may cost; beyond it threads are asked how long
 /// they have run instead.

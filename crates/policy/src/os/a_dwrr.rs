@@ -45,6 +45,10 @@
 //! few milliseconds), rounds are still kept by the queues; only running threads may be stolen
 //! later.
 //!
+//! Threads move often: with a core for each of them, fast cores end a round first and take over
+//! threads that still run in it on slow cores. A longer `quota` is calmer. Answers that come later
+//! than a fast core's quota cost fairness.
+//!
 //! Knobs: `quota` (30 ms), `tick` (4 ms), `refresh` of speedup factors (200 ms). The end of a slice
 //! costs O(1), and O(cores) where all that are left in the round run.
 

@@ -17,6 +17,9 @@
 //! clusters would cost the same. Where there is SMT the kernel has no energy-aware scheduling; here
 //! capacities count then, too.
 //!
+//! Live, only a machine file has power (`--machine FILE`), loads count as if cores ran at their
+//! highest clock, and the answer to a wake-up counts for the next one.
+//!
 //! Knobs: `clock` (schedutil), at which clusters are taken to run; `tick` (4 ms). A wake-up costs
 //! O(cores), a tick O(threads).
 

@@ -26,6 +26,15 @@
 //! distances reach to the next barrier, join or end, and would not start anew at the end of a
 //! critical section. `order=shortest` deals the shortest first, for comparison.
 //!
+//! `--profile-from FACTOR` runs the workload at that size beforehand, under `cfs-unaware`. It keeps
+//! one figure for each thread: the work between two milestones, in the mean over its instructions.
+//! Threads are told apart by the order in which their application made them. The run beforehand is
+//! not part of the result.
+//!
+//! Up to 64 cores are dealt together, more in groups with the same mix of kinds
+//! (`combination/groups.rs`): there the longest threads take a few intervals to get where they
+//! belong.
+//!
 //! Of real threads nobody knows distances, and nobody sees critical sections: the live mechanisms
 //! refuse `prediction=profile`, `prediction=oracle` and `milestones=bcjt`.
 //!

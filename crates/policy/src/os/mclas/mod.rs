@@ -50,6 +50,9 @@
 //! Systems", SAC 2016. Not in it, or not known to us, and so assumed: defaults of `up`, `down`,
 //! `step` and `residence`, the state of the first threads, the margin of calibration.
 //!
+//! Real threads: nobody counts their waiting for memory yet, so that it is run time there.
+//! `step=0` keeps both thresholds where they are.
+//!
 //! Knobs: `up` (75 %), `down` (50 %), `epoch` (100 ms), `residence` (6 ms), `step` (1 %),
 //! `calibrate` (-1: nobody), `slice` (6 ms), `tick` (4 ms).
 
