@@ -13,7 +13,7 @@ use evenkeel_model::{
 use evenkeel_policy::registry::{self, Trait};
 use evenkeel_policy::{Directives, Event, Interest, Policy, StartError, View};
 use evenkeel_sim::{
-    Config, Deaf, Entry, Estimator, Governor, Listener, Log, Outcome, SimError, run,
+    Config, Entry, Estimator, Governor, Listener, Log, NoListener, Outcome, SimError, run,
 };
 use proptest::prelude::*;
 
@@ -288,7 +288,7 @@ fn those_that_take(machine: &Machine) -> Vec<&'static str> {
     let takes = |policy: &&str| {
         let mut policy = registry::make(policy, &[]).unwrap();
         !matches!(
-            run(machine, &[], policy.as_mut(), &Config::default(), &mut Deaf),
+            run(machine, &[], policy.as_mut(), &Config::default(), &mut NoListener),
             Err(SimError::Policy(_))
         )
     };
@@ -516,7 +516,7 @@ proptest! {
             fn start(&mut self, _: &View<'_>, _: &mut Directives) -> Result<(), StartError> { Ok(()) }
             fn event(&mut self, _: Event, _: &View<'_>, _: &mut Directives) {}
         }
-        let outcome = run(&case.machine, &case.apps, &mut Mute, &case.config, &mut Deaf).unwrap();
+        let outcome = run(&case.machine, &case.apps, &mut Mute, &case.config, &mut NoListener).unwrap();
         prop_assert!(outcome.apps.iter().all(|app| app.completions.len() == 1));
     }
 
@@ -538,7 +538,7 @@ proptest! {
         prop_assert_eq!(&outcome, &again);
         prop_assert_eq!(log, log_again);
         let mut policy = registry::make(&case.policy, &[]).unwrap();
-        let unheard = run(&case.machine, &case.apps, policy.as_mut(), &case.config, &mut Deaf).unwrap();
+        let unheard = run(&case.machine, &case.apps, policy.as_mut(), &case.config, &mut NoListener).unwrap();
         prop_assert_eq!(outcome, unheard);
     }
 }
