@@ -7,12 +7,14 @@
 //!   exist;
 //! - [`Service`]: the queues that a core takes from, their order, and the threads that are
 //!   compared;
-//! - [`QueueClock`]: where a virtual time starts, and how it changes with the queue.
+//! - [`QueueClock`]: where a virtual time starts, and how it changes with the queue;
+//! - [`picking`]: which thread a core takes up, and which core an arrival gets.
 //!
-//! The kernel's side has the last two in C (`crates/linux/src/bpf`).
+//! The kernel's side has the last three in C (`crates/linux/src/bpf`).
 
 mod clock;
 mod directives;
+pub mod picking;
 mod service;
 
 pub use clock::QueueClock;

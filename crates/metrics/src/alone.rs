@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use evenkeel_machine::{KindId, Machine, Nanos};
 use evenkeel_model::{Application, Repeat};
 use evenkeel_policy::registry;
-use evenkeel_sim::{Config, Deaf, Estimator, SimError};
+use evenkeel_sim::{Config, Estimator, NoListener, SimError};
 use rayon::prelude::*;
 
 use crate::progress::Progress;
@@ -165,9 +165,14 @@ fn run_alone(
     let failed =
         |source| AloneError::Run { app: app.name.clone(), cores: machine.cores_label(), source };
     let mut policy = registry::make("pinned", &[])?;
-    let outcome =
-        evenkeel_sim::run(machine, std::slice::from_ref(&app), policy.as_mut(), config, &mut Deaf)
-            .map_err(failed)?;
+    let outcome = evenkeel_sim::run(
+        machine,
+        std::slice::from_ref(&app),
+        policy.as_mut(),
+        config,
+        &mut NoListener,
+    )
+    .map_err(failed)?;
     let of = |it| Progress::of(it, &outcome);
     outcome.apps.first().map(of).ok_or_else(|| {
         failed(SimError::Workload { app: app.name.clone(), what: "no outcome".into() })

@@ -4,7 +4,7 @@
 use evenkeel_machine::Machine;
 use evenkeel_model::Application;
 use evenkeel_policy::registry;
-use evenkeel_sim::{Config, Deaf, Profile, SimError};
+use evenkeel_sim::{Config, NoListener, Profile, SimError};
 
 /// The policy of the profiled run. It ignores the kinds of cores and the differences of threads.
 const UNAWARE: &str = "cfs-unaware";
@@ -31,5 +31,5 @@ pub fn profile(
     config: &Config,
 ) -> Result<Profile, ProfileError> {
     let mut policy = registry::make(UNAWARE, &[])?;
-    Ok(Profile::of(&evenkeel_sim::run(machine, apps, policy.as_mut(), config, &mut Deaf)?))
+    Ok(Profile::of(&evenkeel_sim::run(machine, apps, policy.as_mut(), config, &mut NoListener)?))
 }

@@ -9,7 +9,7 @@ use evenkeel_machine::{Machine, Nanos};
 use evenkeel_metrics::profile;
 use evenkeel_model::Application;
 use evenkeel_policy::{AppId, registry};
-use evenkeel_sim::{Config, Deaf, Profile, run};
+use evenkeel_sim::{Config, NoListener, Profile, run};
 
 fn machine() -> Machine {
     machines::preset("amp-1f7s").unwrap()
@@ -28,7 +28,7 @@ fn makespan(spec: &str, prediction: &str, profile: Option<Profile>) -> Nanos {
     let mut policy =
         registry::make("age", &[("prediction".to_owned(), prediction.to_owned())]).unwrap();
     let config = Config { profile: profile.map(Arc::new), ..Config::default() };
-    run(&machine(), &made(spec, 1.0), policy.as_mut(), &config, &mut Deaf).unwrap().makespan
+    run(&machine(), &made(spec, 1.0), policy.as_mut(), &config, &mut NoListener).unwrap().makespan
 }
 
 #[test]

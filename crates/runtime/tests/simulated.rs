@@ -17,7 +17,7 @@ use evenkeel_model::{
 };
 use evenkeel_policy::{graph, registry};
 use evenkeel_runtime::Handle;
-use evenkeel_sim::{Config, Deaf};
+use evenkeel_sim::{Config, NoListener};
 use support::{MACHINE, by_kind, here, sleep_by_kind};
 
 /// A task on the fast core, and on the slow one: in the ratio of the machine's capacities.
@@ -57,7 +57,8 @@ fn simulated(policy: &str, shape: Shape) -> f64 {
     };
     let config = Config { graph_policy: policy.into(), ..Config::default() };
     let mut pinned = registry::make("pinned", &[]).unwrap();
-    let outcome = evenkeel_sim::run(&machine, &[app], pinned.as_mut(), &config, &mut Deaf).unwrap();
+    let outcome =
+        evenkeel_sim::run(&machine, &[app], pinned.as_mut(), &config, &mut NoListener).unwrap();
     // Tasks are alike: their work tells how many.
     let retired: Vec<_> = outcome.threads.iter().map(|thread| thread.retired.0 as f64).collect();
     retired[0] / (retired[0] + retired[1])

@@ -17,7 +17,7 @@ use evenkeel_machine::{
 };
 use evenkeel_model::{Application, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec};
 use evenkeel_policy::registry;
-use evenkeel_sim::{Config, Deaf, Outcome, run};
+use evenkeel_sim::{Config, NoListener, Outcome, run};
 
 /// Rounds over all cases.
 const ROUNDS: usize = 11;
@@ -133,7 +133,7 @@ impl Case {
             std::slice::from_ref(&self.app),
             policy.as_mut(),
             &Config::default(),
-            &mut Deaf,
+            &mut NoListener,
         )
         .unwrap_or_else(|error| fail(&error.to_string()))
     }

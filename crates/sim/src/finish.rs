@@ -4,16 +4,16 @@ use evenkeel_machine::{CoreId, MicroWatts, Nanos, Work};
 use evenkeel_policy::{AppId, Directives, State, ThreadId, ThreadStats};
 
 use crate::SimError;
-use crate::engine::Calendar;
-use crate::execute::square;
+use crate::calendar::slots::Calendar;
 use crate::mechanism::{Mechanism, NONE};
 use crate::outcome::{AppOutcome, CoreOutcome, Outcome, ThreadOutcome};
-use crate::runqueue::Places;
-use crate::thread::{Thread, WaitsFor};
+use crate::programs::execute::square;
+use crate::programs::thread::{Thread, WaitsFor};
+use crate::queues::policy_queues::Queues;
 use crate::trace::Listener;
 
 impl<L: Listener> Mechanism<'_, L> {
-    /// Ends whatever still runs, and adds up.
+    /// Ends threads that still run, and adds up.
     pub fn finish(mut self) -> Outcome {
         for core in 0..self.cores.len() {
             if self.cores[core].running != NONE {
@@ -57,18 +57,19 @@ impl<L: Listener> Mechanism<'_, L> {
                     core: CoreId(i as u32),
                     busy: core.busy_time,
                     idle: now - core.busy_time,
-                    energy: self.has_power.then_some(core.meter.energy()),
+                    energy: self.energy.is_modelled.then_some(core.meter.energy()),
                 })
                 .collect(),
             cluster_energy: self
-                .has_power
+                .energy
+                .is_modelled
                 .then(|| self.clusters.iter().map(|cluster| cluster.meter.energy()).collect()),
-            migrations: self.migrations,
-            swaps: self.swaps,
-            context_switches: self.context_switches,
-            wakeup_latency: self.latency,
-            sensors: self.sensors.filter(|_| self.has_power),
-            events: self.happened,
+            migrations: self.totals.migrations,
+            swaps: self.totals.swaps,
+            context_switches: self.totals.context_switches,
+            wakeup_latency: self.totals.latency,
+            sensors: self.energy.sensors.filter(|_| self.energy.is_modelled),
+            events: self.totals.events,
             notes: self.policy.notes(),
         }
     }
@@ -76,8 +77,7 @@ impl<L: Listener> Mechanism<'_, L> {
     /// Gives back whatever was needed to get here and totals are not made of: they take its place.
     fn give_back(&mut self) {
         self.calendar = Calendar::default();
-        self.queues = Vec::new();
-        self.places = Places::default();
+        self.queues = Queues::default();
         self.live = Vec::new();
         self.affinity = Vec::new();
         self.events = Vec::new();
@@ -128,7 +128,7 @@ impl<L: Listener> Mechanism<'_, L> {
         }
     }
 
-    /// Everybody waits for everybody.
+    /// Why no thread can go on: what each waits for.
     pub fn stuck(&self) -> SimError {
         let of = |thread: &Thread, stats: &ThreadStats| match (stats.state, thread.waits_for) {
             (State::Ready, _) => "a core, which the policy serves it nowhere".to_owned(),

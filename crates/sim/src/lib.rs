@@ -2,47 +2,27 @@
 //! contention and energy on it. Policies decide through the contract of `evenkeel-policy`, and only
 //! through it.
 
-mod account;
-mod apps;
 mod asking;
-mod carry_out;
-mod changes;
+mod calendar;
 mod config;
-mod contention;
-mod dispatch;
-mod engine;
-mod estimator;
-mod execute;
+mod cores;
 mod finish;
-mod heap;
 mod latency;
-mod line;
-mod load;
-mod loads;
 mod mechanism;
-mod objects;
 mod outcome;
 mod periods;
-mod placing;
-mod power;
 mod profile;
-mod program;
-mod quiet;
-mod ran;
-mod run;
-mod runqueue;
-mod shared_work;
-mod speed;
-mod thread;
+mod programs;
+mod queues;
+mod totals;
 mod trace;
-mod urgent;
 
 pub use config::{Config, Estimator, Governor};
 pub use latency::Latencies;
 pub use outcome::{AppOutcome, CoreOutcome, Outcome, SensorLog, ThreadOutcome};
 pub use periods::Periods;
 pub use profile::Profile;
-pub use trace::{Deaf, Entry, Listener, Log, Stepped};
+pub use trace::{Entry, Listener, Log, NoListener, Stepped};
 
 use evenkeel_machine::Machine;
 use evenkeel_model::Application;
@@ -67,7 +47,7 @@ pub enum SimError {
     Deadlock {
         /// When.
         at: String,
-        /// Who waits for what.
+        /// What each thread waits for.
         waiting: String,
     },
     /// Nothing ends it.

@@ -114,7 +114,8 @@ impl SensorLog {
         self.microwatts.first().map_or(0, Vec::len)
     }
 
-    /// By cluster: what someone who multiplies each reading by the interval takes the energy for.
+    /// By cluster: the sum of all readings times the interval, which a user of the sensor takes for
+    /// the energy.
     pub fn energies(&self) -> impl Iterator<Item = FemtoJoules> + '_ {
         self.microwatts.iter().map(|readings| {
             FemtoJoules(

@@ -1,4 +1,4 @@
-//! What happened in a run, for those who draw it. A run without a listener pays nothing for this.
+//! What happened in a run, for drawings and logs. A run without a listener pays nothing for this.
 
 use evenkeel_machine::{ClusterId, CoreId, MicroWatts, Nanos, Work};
 use evenkeel_model::{Iteration, PhaseId};
@@ -6,8 +6,11 @@ use evenkeel_policy::{AppId, ThreadId};
 
 /// Hears what happens, in order of time.
 pub trait Listener {
-    /// Whether it hears at all: where not, the engine leaves the calls out.
+    /// True if it hears at all: where not, the engine leaves the calls out.
     const HEARS: bool = true;
+    /// True if each pick is held to the plain reference, for tests: a difference panics.
+    #[doc(hidden)]
+    const CHECKS: bool = false;
     /// A thread started.
     fn started(&mut self, _at: Nanos, _thread: ThreadId, _app: AppId, _name: &str) {}
     /// A thread ended.
@@ -91,9 +94,9 @@ impl<A: Listener, B: Listener> Listener for (&mut A, &mut B) {
 }
 
 /// Hears nothing.
-pub struct Deaf;
+pub struct NoListener;
 
-impl Listener for Deaf {
+impl Listener for NoListener {
     const HEARS: bool = false;
 }
 

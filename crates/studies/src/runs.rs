@@ -9,7 +9,7 @@ use evenkeel_machine::{Machine, SubsetError};
 use evenkeel_metrics::{Alone, AloneCache, AloneError, ProfileError, Record, Subject};
 use evenkeel_model::Application;
 use evenkeel_policy::{Policy, registry};
-use evenkeel_sim::{Config, Deaf, Outcome, SimError};
+use evenkeel_sim::{Config, NoListener, Outcome, SimError};
 use rayon::prelude::*;
 
 /// Why an experiment could not be carried out.
@@ -113,7 +113,7 @@ impl Case {
 
     /// Carries it out under another policy than its own, for instance one that observes it.
     pub(crate) fn carry_out_under(&self, policy: &mut dyn Policy) -> Result<Outcome, StudyError> {
-        evenkeel_sim::run(&self.used, &self.apps, policy, &self.config, &mut Deaf).map_err(
+        evenkeel_sim::run(&self.used, &self.apps, policy, &self.config, &mut NoListener).map_err(
             |source| StudyError::Run {
                 what: format!("{} under {}", self.names().join(" + "), self.policy),
                 source,

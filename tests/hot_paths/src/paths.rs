@@ -15,7 +15,7 @@ use evenkeel_policy::{Knobs, registry};
 use evenkeel_report::Timeline;
 use evenkeel_report::html::{Meta, page};
 use evenkeel_runtime::{Handle, Pool};
-use evenkeel_sim::{Config, Deaf, Log, Outcome, run};
+use evenkeel_sim::{Config, Log, NoListener, Outcome, run};
 
 use crate::measure::greatest;
 
@@ -62,7 +62,7 @@ fn simulated(workload: &str, policy: &str, ms: u64) -> Result<usize> {
     let apps = programs::load(workload, &Context::new(&machine))?;
     let config = lasting(ms);
     greatest(|| {
-        Ok(run(&machine, &apps, registry::make(policy, &[])?.as_mut(), &config, &mut Deaf)?)
+        Ok(run(&machine, &apps, registry::make(policy, &[])?.as_mut(), &config, &mut NoListener)?)
     })
 }
 

@@ -1,7 +1,7 @@
 //! Runs, several at a time, with a progress bar on a terminal.
 
 use evenkeel_report::Timeline;
-use evenkeel_sim::Deaf;
+use evenkeel_sim::NoListener;
 use indicatif::ParallelProgressIterator as _;
 use rayon::ThreadPool;
 use rayon::prelude::*;
@@ -52,7 +52,7 @@ pub fn with_timelines(
 ) -> Result<Vec<(Finished, Option<Timeline>)>> {
     in_parallel(plan, jobs, |index, set, policy| {
         if !wanted {
-            return (plan.carry_out(set, policy, &mut Deaf), None);
+            return (plan.carry_out(set, policy, &mut NoListener), None);
         }
         let mut runs = page::Runs::default();
         let finished = plan.carry_out(set, policy, &mut runs);

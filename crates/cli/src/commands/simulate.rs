@@ -9,7 +9,7 @@ use evenkeel_metrics::Record;
 use evenkeel_model::Step;
 use evenkeel_report::rtapp::RtappLog;
 use evenkeel_report::{perfetto, table as results};
-use evenkeel_sim::{Deaf, Log};
+use evenkeel_sim::{Log, NoListener};
 
 use crate::args::SimulateArgs;
 use crate::commands::{advise::applies::refusal, page, records};
@@ -43,7 +43,7 @@ pub fn run(args: &SimulateArgs) -> Result {
         progress::line(&format!("simulating {} under {}", set.workloads.join(" + "), policy.label));
     let mut rtapp = args.rtapp_log.as_ref().map(|_| RtappLog::new(&set.apps));
     let finished = match (&mut log, &mut rtapp) {
-        (None, None) => plan.carry_out(set, policy, &mut Deaf),
+        (None, None) => plan.carry_out(set, policy, &mut NoListener),
         (Some(log), None) => plan.carry_out(set, policy, log),
         (None, Some(rtapp)) => plan.carry_out(set, policy, rtapp),
         (Some(log), Some(rtapp)) => plan.carry_out(set, policy, &mut (log, rtapp)),

@@ -7,7 +7,7 @@ use evenkeel_policy::{
     Clock, Directive, Directives, Event, Interest, Order, Policy, QueueId, Slice, Start,
     StartError, ThreadId, Tier, View,
 };
-use evenkeel_sim::{Config, Deaf, Outcome, run};
+use evenkeel_sim::{Config, NoListener, Outcome, run};
 
 const SLICE: Nanos = Nanos::from_millis(3);
 const SECONDS: u64 = 6;
@@ -80,7 +80,7 @@ impl Policy for Rows {
 fn simulate(cores: &str, batch: u32, elsewhere: u32, apps: &[Application]) -> (Outcome, u32) {
     let mut policy = Rows { batch, elsewhere, used_up: 0 };
     let config = Config { duration: Some(Nanos::from_secs(SECONDS)), ..Config::default() };
-    let outcome = run(&free_odroid(cores), apps, &mut policy, &config, &mut Deaf).unwrap();
+    let outcome = run(&free_odroid(cores), apps, &mut policy, &config, &mut NoListener).unwrap();
     (outcome, policy.used_up)
 }
 

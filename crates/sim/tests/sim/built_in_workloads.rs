@@ -5,7 +5,7 @@ use evenkeel_files::programs::{Context, big_little_ratio, list, load};
 use evenkeel_machine::Machine;
 use evenkeel_model::{Application, Repeat, ideal_speedup};
 use evenkeel_policy::registry;
-use evenkeel_sim::{Config, Deaf, Outcome, run};
+use evenkeel_sim::{Config, NoListener, Outcome, run};
 
 fn board() -> Machine {
     machines::preset("odroid-xu3-paper").unwrap()
@@ -20,7 +20,7 @@ fn specs() -> impl Iterator<Item = String> {
 
 fn outcome(machine: &Machine, apps: &[Application], policy: &str) -> Outcome {
     let mut policy = registry::make(policy, &[]).unwrap();
-    run(machine, apps, policy.as_mut(), &Config::default(), &mut Deaf).unwrap()
+    run(machine, apps, policy.as_mut(), &Config::default(), &mut NoListener).unwrap()
 }
 
 #[test]

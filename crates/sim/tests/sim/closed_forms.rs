@@ -7,7 +7,7 @@ use evenkeel_model::{
     Application, Class, ConditionId, LockId, LoopId, ParallelLoop, PhaseId, Program, ProgramId,
     Step, ThreadSpec, TimerId, TimerMode,
 };
-use evenkeel_sim::{Config, Deaf, Entry, Estimator, Governor, Log, Outcome, SimError, run};
+use evenkeel_sim::{Config, Entry, Estimator, Governor, Log, NoListener, Outcome, SimError, run};
 use proptest::prelude::*;
 
 /// Work that a little core of the Odroid does in a nanosecond, at 800 MHz and one instruction per
@@ -19,7 +19,7 @@ fn outcome(machine: &Machine, app: Application, name: &str) -> Outcome {
 }
 
 fn with(machine: &Machine, app: Application, name: &str, config: &Config) -> Outcome {
-    run(machine, &[app], policy(name).as_mut(), config, &mut Deaf).unwrap()
+    run(machine, &[app], policy(name).as_mut(), config, &mut NoListener).unwrap()
 }
 
 /// Equal threads that share a loop of iterations of 0.8 M instructions: a millisecond of a little
@@ -311,7 +311,7 @@ fn a_fork_that_never_ends_needs_a_duration_too() {
         &[app],
         policy("linux").as_mut(),
         &Config::default(),
-        &mut Deaf,
+        &mut NoListener,
     )
     .unwrap_err();
     assert!(matches!(error, SimError::Endless { .. }));
@@ -326,7 +326,7 @@ fn a_loop_for_more_threads_than_there_are_is_refused() {
         &[app],
         policy("linux").as_mut(),
         &Config::default(),
-        &mut Deaf,
+        &mut NoListener,
     )
     .unwrap_err();
     assert!(error.to_string().contains("for 3 threads, and 2 take part"), "{error}");
@@ -416,7 +416,7 @@ fn threads_that_wait_for_each_other_are_a_deadlock_that_names_them() {
         &[app],
         policy("linux").as_mut(),
         &Config::default(),
-        &mut Deaf,
+        &mut NoListener,
     )
     .unwrap_err();
     let SimError::Deadlock { waiting, .. } = error else { panic!("{error}") };
@@ -432,7 +432,7 @@ fn a_program_without_an_end_needs_a_duration() {
         || threads(1, 1.0, vec![Step::Loop { times: None, body: vec![compute(800_000)] }]);
     let machine = free_odroid("1little");
     let error =
-        run(&machine, &[endless()], policy("linux").as_mut(), &Config::default(), &mut Deaf)
+        run(&machine, &[endless()], policy("linux").as_mut(), &Config::default(), &mut NoListener)
             .unwrap_err();
     assert!(matches!(error, SimError::Endless { .. }));
     let config = Config { duration: Some(Nanos::from_millis(50)), ..Config::default() };
@@ -459,7 +459,8 @@ fn the_sampling_estimator_knows_a_factor_once_it_has_seen_both_kinds() {
     };
     let share = |estimator| {
         let config = Config { estimator, ..Config::default() };
-        let outcome = run(&machine, &apps(), policy("acfs").as_mut(), &config, &mut Deaf).unwrap();
+        let outcome =
+            run(&machine, &apps(), policy("acfs").as_mut(), &config, &mut NoListener).unwrap();
         let on_big = outcome.threads[0].time_on[KindId(0)].0 as f64;
         on_big / outcome.apps[0].completions[0].0 as f64
     };

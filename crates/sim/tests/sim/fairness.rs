@@ -7,7 +7,7 @@ use evenkeel_model::{
     Application, Phase, PhaseId, Program, ProgramId, Repeat, Scaling, Step, ThreadSpec,
 };
 use evenkeel_policy::{bounds, registry};
-use evenkeel_sim::{Config, Deaf, Outcome, run};
+use evenkeel_sim::{Config, NoListener, Outcome, run};
 
 /// An application with a speedup factor and a time alone on a fast core, s.
 #[derive(Clone, Copy)]
@@ -62,7 +62,7 @@ fn simulate_with(
         set.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
     let apps: Vec<_> = specs.iter().map(|spec| spec.build(machine, repeat)).collect();
     let mut policy = registry::make(policy, &set).unwrap();
-    run(machine, &apps, policy.as_mut(), config, &mut Deaf).unwrap()
+    run(machine, &apps, policy.as_mut(), config, &mut NoListener).unwrap()
 }
 
 /// Slowdown of each application: geometric mean of its completions / time alone on fast cores.

@@ -6,7 +6,7 @@ use evenkeel_files::programs::{Context, load};
 use evenkeel_machine::{Machine, Nanos, Work};
 use evenkeel_model::Application;
 use evenkeel_policy::ThreadId;
-use evenkeel_sim::{Config, Deaf, Listener, Outcome, run};
+use evenkeel_sim::{Config, Listener, NoListener, Outcome, run};
 use proptest::prelude::*;
 
 fn machine() -> Machine {
@@ -73,7 +73,7 @@ fn a_run_retires_the_instructions_of_the_row() {
         };
         for name in ["rr", "age"] {
             assert_eq!(
-                carried_out(&apps, name, &mut Deaf).apps[0].retired,
+                carried_out(&apps, name, &mut NoListener).apps[0].retired,
                 Work(instructions),
                 "{program}"
             );
@@ -83,7 +83,7 @@ fn a_run_retires_the_instructions_of_the_row() {
 
 #[test]
 fn no_more_threads_of_x264_run_at_once_than_there_are_workers() {
-    let outcome = carried_out(&made("sc09-x264", 1.0, 1), "lin", &mut Deaf);
+    let outcome = carried_out(&made("sc09-x264", 1.0, 1), "lin", &mut NoListener);
     for thread in &outcome.threads[1..] {
         let beside = outcome.threads[1..]
             .iter()
@@ -112,7 +112,7 @@ proptest! {
              symmetry={symmetry},serial={serial},main={main}{at_once}"
         ), 1.0, seed);
         for name in ["linux", "age"] {
-            let outcome = carried_out(&apps, name, &mut Deaf);
+            let outcome = carried_out(&apps, name, &mut NoListener);
             prop_assert_eq!(outcome.apps[0].retired, Work(instructions), "{}", name);
             prop_assert!(outcome.threads.iter().all(|thread| thread.ended.is_some()));
         }

@@ -12,7 +12,7 @@ use evenkeel_model::{
 };
 use evenkeel_policy::graph::bound::Bound;
 use evenkeel_policy::graph::{self, Family, Situation, Team};
-use evenkeel_sim::{Config, Deaf, Outcome};
+use evenkeel_sim::{Config, NoListener, Outcome};
 use proptest::prelude::*;
 
 /// A graph of tasks of so much work for so many threads.
@@ -45,8 +45,14 @@ fn run_over(
     graph: &str,
 ) -> Outcome {
     let config = Config { graph_policy: graph.into(), link, ..Config::default() };
-    evenkeel_sim::run(machine, std::slice::from_ref(app), policy(os).as_mut(), &config, &mut Deaf)
-        .unwrap()
+    evenkeel_sim::run(
+        machine,
+        std::slice::from_ref(app),
+        policy(os).as_mut(),
+        &config,
+        &mut NoListener,
+    )
+    .unwrap()
 }
 
 #[test]

@@ -8,7 +8,7 @@ use evenkeel_policy::{
     Clock, Directive, Directives, Event, Interest, Order, Policy, QueueId, Slice, Start,
     StartError, ThreadId, Tier, View, registry,
 };
-use evenkeel_sim::{Config, Deaf, Outcome, run};
+use evenkeel_sim::{Config, NoListener, Outcome, run};
 
 const BIG: KindId = KindId(0);
 const LITTLE: KindId = KindId(1);
@@ -48,7 +48,7 @@ fn simulate_for(
     apps: &[Application],
 ) -> Outcome {
     let config = Config { duration: Some(Nanos::from_secs(seconds)), ..Config::default() };
-    run(&free_odroid(cores), apps, policy, &config, &mut Deaf).unwrap()
+    run(&free_odroid(cores), apps, policy, &config, &mut NoListener).unwrap()
 }
 
 /// Thread 0 and all from the second on belong to core 0, thread 1 to core 1, which adopts whom it

@@ -12,7 +12,9 @@ use evenkeel_model::{
 };
 use evenkeel_policy::registry::{self, Trait};
 use evenkeel_policy::{Directives, Event, Interest, Policy, StartError, View};
-use evenkeel_sim::{Config, Deaf, Entry, Estimator, Governor, Log, Outcome, SimError, run};
+use evenkeel_sim::{
+    Config, Entry, Estimator, Governor, Listener, Log, NoListener, Outcome, SimError, run,
+};
 use proptest::prelude::*;
 
 /// A combination of no name of its own, beside those that are listed.
@@ -286,7 +288,7 @@ fn those_that_take(machine: &Machine) -> Vec<&'static str> {
     let takes = |policy: &&str| {
         let mut policy = registry::make(policy, &[]).unwrap();
         !matches!(
-            run(machine, &[], policy.as_mut(), &Config::default(), &mut Deaf),
+            run(machine, &[], policy.as_mut(), &Config::default(), &mut NoListener),
             Err(SimError::Policy(_))
         )
     };
@@ -360,6 +362,14 @@ impl Policy for Onlooker {
     }
 }
 
+/// Has each pick of a run held to the plain reference, which panics at the first difference.
+struct Checks;
+
+impl Listener for Checks {
+    const HEARS: bool = false;
+    const CHECKS: bool = true;
+}
+
 /// Runs by core and by thread, in order of time.
 fn runs(log: &Log) -> Vec<(u32, CoreId, Nanos, Nanos)> {
     let runs = log.entries.iter().filter_map(|entry| match entry {
@@ -406,6 +416,12 @@ proptest! {
             prop_assert_eq!(core.busy, ran);
             prop_assert_eq!(core.busy + core.idle, outcome.makespan);
         }
+    }
+
+    #[test]
+    fn every_pick_is_that_of_the_plain_reference(case in cases()) {
+        let mut policy = registry::make(&case.policy, &[]).unwrap();
+        run(&case.machine, &case.apps, policy.as_mut(), &case.config, &mut Checks).unwrap();
     }
 
     #[test]
@@ -500,7 +516,7 @@ proptest! {
             fn start(&mut self, _: &View<'_>, _: &mut Directives) -> Result<(), StartError> { Ok(()) }
             fn event(&mut self, _: Event, _: &View<'_>, _: &mut Directives) {}
         }
-        let outcome = run(&case.machine, &case.apps, &mut Mute, &case.config, &mut Deaf).unwrap();
+        let outcome = run(&case.machine, &case.apps, &mut Mute, &case.config, &mut NoListener).unwrap();
         prop_assert!(outcome.apps.iter().all(|app| app.completions.len() == 1));
     }
 
@@ -522,7 +538,7 @@ proptest! {
         prop_assert_eq!(&outcome, &again);
         prop_assert_eq!(log, log_again);
         let mut policy = registry::make(&case.policy, &[]).unwrap();
-        let unheard = run(&case.machine, &case.apps, policy.as_mut(), &case.config, &mut Deaf).unwrap();
+        let unheard = run(&case.machine, &case.apps, policy.as_mut(), &case.config, &mut NoListener).unwrap();
         prop_assert_eq!(outcome, unheard);
     }
 }

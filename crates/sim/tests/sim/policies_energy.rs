@@ -6,7 +6,7 @@ use evenkeel_model::{
     Application, Phase, PhaseId, Program, ProgramId, Scaling, Step, ThreadSpec, TimerId, TimerMode,
 };
 use evenkeel_policy::registry;
-use evenkeel_sim::{Config, Deaf, Governor, Outcome, run};
+use evenkeel_sim::{Config, Governor, NoListener, Outcome, run};
 
 const BIG: KindId = KindId(0);
 const LITTLE: KindId = KindId(1);
@@ -53,7 +53,7 @@ fn simulate(
         set.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
     let config = Config { duration: Some(Nanos::from_secs(5)), governor, ..Config::default() };
     let mut policy = registry::make(policy, &set).unwrap();
-    run(machine, std::slice::from_ref(app), policy.as_mut(), &config, &mut Deaf).unwrap()
+    run(machine, std::slice::from_ref(app), policy.as_mut(), &config, &mut NoListener).unwrap()
 }
 
 fn joules(outcome: &Outcome) -> f64 {

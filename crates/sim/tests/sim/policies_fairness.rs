@@ -152,7 +152,8 @@ mod a_dwrr {
             let config = Config { duration, decision_latency, ..Config::default() };
             let mut policy = registry::make("a-dwrr", &[]).unwrap();
             let outcome =
-                run(&machine, &apps, policy.as_mut(), &config, &mut evenkeel_sim::Deaf).unwrap();
+                run(&machine, &apps, policy.as_mut(), &config, &mut evenkeel_sim::NoListener)
+                    .unwrap();
             let had = outcome.threads.iter().map(|thread| seconds_on(&thread.time_on, BIG));
             had.fold((f64::MAX, f64::MIN), |(least, greatest), had| {
                 (had.min(least), had.max(greatest))
@@ -173,7 +174,7 @@ mod a_dwrr {
         let config = Config { duration: Some(Nanos::from_secs(10)), ..Config::default() };
         let mut policy = registry::make("a-dwrr", &[]).unwrap();
         let outcome =
-            run(&machine, &apps, policy.as_mut(), &config, &mut evenkeel_sim::Deaf).unwrap();
+            run(&machine, &apps, policy.as_mut(), &config, &mut evenkeel_sim::NoListener).unwrap();
         let busy = |thread: usize| {
             outcome.threads[thread].time_on.0.iter().copied().sum::<Nanos>().as_secs_f64()
         };

@@ -319,7 +319,8 @@ fn stalled_time_is_told_to_those_who_ask_for_it() {
         let mut app = threads(1, factor, vec![compute(100_000_000)]);
         app.phases[0].bytes_per_instruction = bytes;
         let mut policy = Asks { wants, ..Asks::default() };
-        run(&machine, &[app], &mut policy, &Config::default(), &mut evenkeel_sim::Deaf).unwrap();
+        run(&machine, &[app], &mut policy, &Config::default(), &mut evenkeel_sim::NoListener)
+            .unwrap();
         let share = policy.stalled.as_secs_f64() / policy.ran.as_secs_f64();
         assert!(
             (share - expected).abs() < 0.002,

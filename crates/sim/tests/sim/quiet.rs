@@ -10,7 +10,7 @@ use evenkeel_model::{
     ThreadSpec,
 };
 use evenkeel_policy::{Directives, Event, Interest, Policy, QueueId, StartError, View, registry};
-use evenkeel_sim::{Config, Deaf, Governor, Log, Outcome, run};
+use evenkeel_sim::{Config, Governor, Log, NoListener, Outcome, run};
 use proptest::prelude::*;
 
 /// Holds a policy to its word.
@@ -148,7 +148,7 @@ proptest! {
         let config = Config {
             duration: Some(Nanos::from_secs(5)), decision_latency: Nanos(latency), ..Config::default()
         };
-        run(&machine, &apps, &mut Held::new(policy), &config, &mut Deaf).unwrap();
+        run(&machine, &apps, &mut Held::new(policy), &config, &mut NoListener).unwrap();
     }
 
     #[test]
@@ -210,7 +210,7 @@ fn events_of_a_graph(policy: &str, seconds: u64, every_tick: bool) -> u64 {
     };
     let mut policy = registry::make(policy, &[]).unwrap();
     let config = Config { every_tick, ..Config::default() };
-    run(&machine, &[app], policy.as_mut(), &config, &mut Deaf).unwrap().events
+    run(&machine, &[app], policy.as_mut(), &config, &mut NoListener).unwrap().events
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn acfs_knows_when_the_next_swap_may_be_due() {
         let apps: Vec<_> = (0..programs).map(|_| program(3.0, 0, vec![compute(1 << 40)])).collect();
         let mut held = Held::new("acfs");
         let config = Config { duration: Some(Nanos::from_secs(20)), ..Config::default() };
-        run(&machine, &apps, &mut held, &config, &mut Deaf).unwrap();
+        run(&machine, &apps, &mut held, &config, &mut NoListener).unwrap();
         assert!(
             held.needed < looks * 20,
             "{programs} programs: {} needed, {} in vain",

@@ -6,7 +6,7 @@ use evenkeel_files::recorded::{Cpu, Fact, Places, Recorded, Tid, What, infer};
 use evenkeel_machine::{Machine, Nanos};
 use evenkeel_model::Application;
 use evenkeel_policy::registry;
-use evenkeel_sim::{Config, Deaf, Outcome, run};
+use evenkeel_sim::{Config, NoListener, Outcome, run};
 use proptest::prelude::*;
 
 /// CPUs that are recorded.
@@ -21,7 +21,7 @@ fn machine() -> Machine {
 
 fn simulate(app: &Application, policy: &str) -> Outcome {
     let mut policy = registry::make(policy, &[]).unwrap();
-    run(&machine(), std::slice::from_ref(app), policy.as_mut(), &Config::default(), &mut Deaf)
+    run(&machine(), std::slice::from_ref(app), policy.as_mut(), &Config::default(), &mut NoListener)
         .unwrap()
 }
 

@@ -7,7 +7,7 @@ use evenkeel_files::machines;
 use evenkeel_files::rtapp;
 use evenkeel_machine::{Machine, Nanos};
 use evenkeel_policy::registry;
-use evenkeel_sim::{Config, Deaf, Outcome, SimError, run};
+use evenkeel_sim::{Config, NoListener, Outcome, SimError, run};
 
 fn machine(cores: &str) -> Machine {
     crate::support::free("odroid-xu3", cores)
@@ -17,7 +17,7 @@ fn simulate(machine: &Machine, text: &str, policy: &str) -> Result<Outcome, SimE
     let app = rtapp::parse(text, "test.json").unwrap();
     assert_eq!(app.validate(), Ok(()));
     let mut policy = registry::make(policy, &[]).unwrap();
-    run(machine, &[app], policy.as_mut(), &Config::default(), &mut Deaf)
+    run(machine, &[app], policy.as_mut(), &Config::default(), &mut NoListener)
 }
 
 fn makespan(machine: &Machine, text: &str) -> Nanos {
