@@ -9,7 +9,7 @@ use evenkeel_policy::{Choose, Clock, Order, Preemption, QueueId, Slice, Start, S
 
 use super::mechanism::Mechanism;
 use super::shared::{
-    self, MAX_CPUS, MAX_SERVED, MAX_TIERS, NONE, RATE_SHIFT, command, preempts, rule, start,
+    self, MAX_CPUS, MAX_TIER_ENTRIES, MAX_TIERS, NONE, RATE_SHIFT, command, preempts, rule, start,
 };
 use super::thread::{Thread, weight_in};
 
@@ -49,9 +49,11 @@ impl Mechanism {
     /// The cores that have a queue in their first tier, in the order in which it prefers them.
     fn cores_served_first(&self, queue: QueueId) -> impl Iterator<Item = CoreId> + '_ {
         let queue = &self.kernel.queues[queue.index()];
-        let serves =
-            |&cpu: &u32| queue.served_first[cpu as usize / 64].load(Relaxed) >> (cpu % 64) & 1 == 1;
-        let preferred = queue.preferred.iter().take(queue.preferred_count.load(Relaxed) as usize);
+        let serves = |&cpu: &u32| {
+            queue.first_tier_cpus[cpu as usize / 64].load(Relaxed) >> (cpu % 64) & 1 == 1
+        };
+        let preferred =
+            queue.preferred_cpus.iter().take(queue.preferred_count.load(Relaxed) as usize);
         let preferred = preferred.map(|cpu| u32::from(cpu.load(Relaxed)));
         let all = self.machine.cores.iter().map(|core| core.cpu);
         preferred.chain(all).filter(serves).filter_map(|cpu| self.core_of(cpu))
@@ -105,7 +107,7 @@ impl Mechanism {
             Order::Arrival => (rule::ARRIVAL, 0, 0, [Nanos::ZERO; 3], Start::Keep),
         };
         slot.rule.store(kind, Relaxed);
-        slot.key_said.store(key, Relaxed);
+        slot.directed_key.store(key, Relaxed);
         slot.step.store(step, Relaxed);
         for (place, by) in slot.postpone.iter().zip(postpone) {
             place.store(by.0, Relaxed);
@@ -117,9 +119,10 @@ impl Mechanism {
         };
         // What has been said of its start and not been taken up yet still holds where nothing else
         // is said.
-        let taken_up = slot.seen_order.load(Relaxed) == slot.order_generation.load(Relaxed);
+        let taken_up =
+            slot.applied_order_generation.load(Relaxed) == slot.order_generation.load(Relaxed);
         if from != start::KEEP || taken_up {
-            slot.start_at.store(at, Relaxed);
+            slot.start_virtual_time.store(at, Relaxed);
             slot.start.store(from, Relaxed);
         }
         if postpone != [Nanos::ZERO; 3] {
@@ -213,7 +216,7 @@ impl Directed for Mechanism {
         let Some(slot) = state.slot else { return };
         state.queue_generation = state.queue_generation.wrapping_add(1);
         let slot = &self.kernel.slots[slot as usize];
-        slot.queue_said.store(queue.0, Relaxed);
+        slot.directed_queue_id.store(queue.0, Relaxed);
         slot.queue_generation.store(state.queue_generation, Release);
         if self.waits(thread) {
             self.push_command(command::REQUEUE, thread, NONE);
@@ -252,33 +255,33 @@ impl Directed for Mechanism {
         let number = self.cpu(core);
         let (word, bit) = (number as usize / 64, 1_u64 << (number % 64));
         for queue in &self.kernel.queues[..self.queues.len()] {
-            queue.served[word].fetch_and(!bit, Relaxed);
-            queue.served_first[word].fetch_and(!bit, Relaxed);
+            queue.serving_cpus[word].fetch_and(!bit, Relaxed);
+            queue.first_tier_cpus[word].fetch_and(!bit, Relaxed);
         }
         let cpu = &self.kernel.cpus[number as usize];
         let mut end = 0;
         for (rank, tier) in tiers.iter().enumerate() {
             for queue in &tier.queues {
-                if end == MAX_SERVED {
+                if end == MAX_TIER_ENTRIES {
                     break;
                 }
-                cpu.served[end].store(queue.0 as u16, Relaxed);
+                cpu.tier_queue_ids[end].store(queue.0 as u16, Relaxed);
                 end += 1;
                 let queue = &self.kernel.queues[queue.index()];
-                queue.served[word].fetch_or(bit, Relaxed);
+                queue.serving_cpus[word].fetch_or(bit, Relaxed);
                 if rank == 0 {
-                    queue.served_first[word].fetch_or(bit, Relaxed);
+                    queue.first_tier_cpus[word].fetch_or(bit, Relaxed);
                 }
             }
             cpu.tier_end[rank].store(end as u16, Relaxed);
             let by_load = tier.choose == Choose::MostLoaded;
             cpu.tier_by_load[rank].store(u8::from(by_load), Relaxed);
             if by_load {
-                self.kernel.board().weighs_queues.store(1, Relaxed);
+                self.kernel.globals().tracks_queue_weights.store(1, Relaxed);
             }
         }
-        cpu.adopt.store(service.adopt().map_or(NONE, |queue| queue.0), Relaxed);
-        cpu.used.store(u32::from(!tiers.is_empty()), Relaxed);
+        cpu.adopts_queue_id.store(service.adopt().map_or(NONE, |queue| queue.0), Relaxed);
+        cpu.is_used.store(u32::from(!tiers.is_empty()), Relaxed);
         cpu.tier_count.store(tiers.len() as u32, Release);
         // Whoever runs there, or waits where it now looks, is to know.
         self.preempt(core);
@@ -288,17 +291,17 @@ impl Directed for Mechanism {
         let cpu = &self.kernel.cpus[self.cpu(core) as usize];
         cpu.behind.store(guests.behind(), Relaxed);
         let mut count = 0;
-        for (place, queue) in cpu.hosts.iter().zip(guests.queues()) {
+        for (place, queue) in cpu.guest_queue_ids.iter().zip(guests.queues()) {
             place.store(queue.0 as u16, Relaxed);
             count += 1;
         }
-        cpu.host_count.store(count, Release);
+        cpu.guest_queue_count.store(count, Release);
     }
 
     fn prefer(&mut self, queue: QueueId, cores: Vec<CoreId>) {
         let queue = &self.kernel.queues[queue.index()];
         let mut count = 0;
-        for (place, core) in queue.preferred.iter().zip(cores.into_iter().take(MAX_CPUS)) {
+        for (place, core) in queue.preferred_cpus.iter().zip(cores.into_iter().take(MAX_CPUS)) {
             place.store(self.cpu(core) as u16, Relaxed);
             count += 1;
         }
@@ -359,7 +362,7 @@ impl Directed for Mechanism {
 
     fn preemption(&mut self, queue: QueueId, preemption: Option<Preemption>) {
         let queue = &self.kernel.queues[queue.index()];
-        queue.preemption.store(preemption.map_or(0, |it| it.margin), Relaxed);
+        queue.preemption_margin.store(preemption.map_or(0, |it| it.margin), Relaxed);
         let preempts = match preemption {
             None => preempts::NEVER,
             Some(it) if it.synchronous => preempts::ALWAYS,
@@ -369,7 +372,7 @@ impl Directed for Mechanism {
     }
 
     fn sleeper(&mut self, queue: QueueId, credit: u64) {
-        self.kernel.queues[queue.index()].sleeper.store(credit, Relaxed);
+        self.kernel.queues[queue.index()].sleeper_credit.store(credit, Relaxed);
     }
 
     fn timer(&mut self, period: Nanos) {

@@ -16,7 +16,8 @@ use libbpf_rs::{
 
 use super::error::{LoadError, explain};
 use super::shared::{
-    Board, Command, Cpu, LastWords, MAX_COMMANDS, MAX_CPUS, MAX_QUEUES, Queue, Shared, Slot, text,
+    Command, CpuCtx, ExitInfo, Globals, MAX_COMMANDS, MAX_CPUS, MAX_QUEUES, Queue, Shared, Slot,
+    text,
 };
 
 #[cfg(test)]
@@ -28,12 +29,12 @@ static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/main.bpf.o"));
 /// The scheduler, as the kernel lists it; also the struct_ops map's name.
 pub const NAME: &str = "evenkeel";
 /// The program that carries out commands.
-const OBEY: &str = "evenkeel_obey";
+const RUN_COMMANDS: &str = "evenkeel_run_commands";
 /// The program that counts what threads retire, and its map.
 const COUNT: &str = "evenkeel_switch";
 const COUNTERS: &str = "instructions";
 
-/// Threads that there is room for. Whoever is beyond runs by the mechanism's defaults.
+/// Threads that there is room for. Threads beyond this run by the mechanism's defaults.
 pub const SLOTS: usize = 1 << 15;
 
 /// Flags of `struct sched_ext_ops`, include/linux/sched/ext.h and kernel/sched/ext.c.
@@ -44,15 +45,15 @@ mod flags {
     pub const ALLOW_QUEUED_WAKEUP: u64 = 1 << 5;
 }
 
-/// What the kernel said while the program was being loaded.
-static SAID: Mutex<String> = Mutex::new(String::new());
-/// Of which so much is kept.
-const SAID_AT_MOST: usize = 1 << 20;
+/// What the kernel logged while the program was being loaded.
+static LOG: Mutex<String> = Mutex::new(String::new());
+/// Bytes of it that are kept.
+const MAX_LOG: usize = 1 << 20;
 
-fn hear(_: PrintLevel, message: String) {
-    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
-    if said.len() < SAID_AT_MOST {
-        said.push_str(&message);
+fn collect(_: PrintLevel, message: String) {
+    let mut log = LOG.lock().unwrap_or_else(PoisonError::into_inner);
+    if log.len() < MAX_LOG {
+        log.push_str(&message);
     }
 }
 
@@ -82,15 +83,15 @@ pub trait Program {
     fn detach(&mut self);
     /// See [`KernelSide::counts`].
     fn counts(&self) -> bool;
-    /// See [`KernelSide::notes`].
-    fn notes(&self, into: &mut Vec<u32>);
-    /// See [`KernelSide::bell`].
-    fn bell(&self) -> BorrowedFd<'_>;
+    /// See [`KernelSide::events`].
+    fn changed_slots(&self, into: &mut Vec<u32>);
+    /// See [`KernelSide::doorbell`].
+    fn doorbell(&self) -> BorrowedFd<'_>;
     /// Carries out the commands that are there.
     ///
     /// # Errors
     /// The kernel refuses to run the program.
-    fn obey(&self) -> io::Result<()>;
+    fn run_commands(&self) -> io::Result<()>;
 }
 
 /// The program of this crate, loaded.
@@ -99,8 +100,8 @@ struct Loaded {
     /// The program that counts, and its counters.
     counting: Option<(Link, Vec<(u32, OwnedFd)>)>,
     ring: RingBuffer<'static>,
-    bell: RingBuffer<'static>,
-    noted: Rc<RefCell<Vec<u32>>>,
+    doorbell: RingBuffer<'static>,
+    posted: Rc<RefCell<Vec<u32>>>,
     object: Object,
 }
 
@@ -114,11 +115,11 @@ pub struct KernelSide {
     /// Queues.
     pub queues: Shared<Queue>,
     /// CPUs, by number.
-    pub cpus: Shared<Cpu>,
+    pub cpus: Shared<CpuCtx>,
     /// Commands.
     pub commands: Shared<Command>,
-    boards: Shared<Board>,
-    words: Shared<LastWords>,
+    globals: Shared<Globals>,
+    exit_info: Shared<ExitInfo>,
 }
 
 fn open(setup: &Setup) -> Result<OpenObject, libbpf_rs::Error> {
@@ -161,22 +162,22 @@ impl KernelSide {
     /// # Errors
     /// No permission, no such kernel, a kernel that refuses the program.
     pub fn load(setup: Setup) -> Result<Self, LoadError> {
-        SAID.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        let before = set_print(Some((PrintLevel::Info, hear)));
+        LOG.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let before = set_print(Some((PrintLevel::Info, collect)));
         let object = open(&setup).and_then(OpenObject::load);
         set_print(before);
-        let said = || std::mem::take(&mut *SAID.lock().unwrap_or_else(PoisonError::into_inner));
-        let object = object.map_err(|error| explain(&error, &said()))?;
-        let noted = Rc::new(RefCell::new(Vec::new()));
-        let heard = Rc::clone(&noted);
+        let log = || std::mem::take(&mut *LOG.lock().unwrap_or_else(PoisonError::into_inner));
+        let object = object.map_err(|error| explain(&error, &log()))?;
+        let posted = Rc::new(RefCell::new(Vec::new()));
+        let heard = Rc::clone(&posted);
         let note = move |bytes: &[u8]| {
             if let Ok(bytes) = bytes.try_into() {
                 heard.borrow_mut().push(u32::from_ne_bytes(bytes));
             }
             0
         };
-        let ring = open_ring(&object, "notes", note)?;
-        let bell = open_ring(&object, "bell", |_: &[u8]| 0)?;
+        let ring = open_ring(&object, "events", note)?;
+        let doorbell = open_ring(&object, "doorbell", |_: &[u8]| 0)?;
         // Without counting, speedup factors are what capacities, or names of programs, say.
         let counting = setup.counters.and_then(|counters| {
             let map = find(&object, COUNTERS).ok()?;
@@ -193,9 +194,9 @@ impl KernelSide {
             queues: map(&object, "queues", MAX_QUEUES)?,
             cpus: map(&object, "cpus", MAX_CPUS)?,
             commands: map(&object, "commands", MAX_COMMANDS)?,
-            boards: map(&object, "boards", 1)?,
-            words: map(&object, "words", 1)?,
-            program: Box::new(Loaded { link: None, counting, ring, bell, noted, object }),
+            globals: map(&object, "globals_map", 1)?,
+            exit_info: map(&object, "exit_info_map", 1)?,
+            program: Box::new(Loaded { link: None, counting, ring, doorbell, posted, object }),
         })
     }
 
@@ -218,58 +219,58 @@ impl KernelSide {
         self.program.counts()
     }
 
-    /// The board.
-    pub fn board(&self) -> &Board {
-        &self.boards[0]
+    /// What there is one of for all threads and CPUs.
+    pub fn globals(&self) -> &Globals {
+        &self.globals[0]
     }
 
     /// Slots in which something is pending, in order of when it first was.
-    pub fn notes(&self, into: &mut Vec<u32>) {
-        self.program.notes(into);
+    pub fn changed_slots(&self, into: &mut Vec<u32>) {
+        self.program.changed_slots(into);
     }
 
-    /// Readable when there are notes that are worth waking for.
-    pub fn bell(&self) -> BorrowedFd<'_> {
-        self.program.bell()
+    /// Readable when there are events that are worth waking for.
+    pub fn doorbell(&self) -> BorrowedFd<'_> {
+        self.program.doorbell()
     }
 
     /// Has the first so many commands carried out.
     ///
     /// # Errors
     /// The kernel refuses to run the program.
-    pub fn obey(&self, count: usize) -> io::Result<()> {
-        self.board().command_count.store(count as u32, Relaxed);
-        self.program.obey()
+    pub fn run_commands(&self, count: usize) -> io::Result<()> {
+        self.globals().command_count.store(count as u32, Relaxed);
+        self.program.run_commands()
     }
 
     /// Why the kernel has ended it, if it has.
     pub fn ended(&self) -> Option<Ended> {
-        let words = &self.words[0];
-        let kind = words.kind.load(Relaxed);
+        let info = &self.exit_info[0];
+        let kind = info.kind.load(Relaxed);
         (kind != 0).then(|| Ended {
             kind,
-            code: words.code.load(Relaxed),
-            reason: text(&words.reason),
-            message: text(&words.message),
-            dump: text(&words.dump),
+            code: info.code.load(Relaxed),
+            reason: text(&info.reason),
+            message: text(&info.message),
+            dump: text(&info.dump),
         })
     }
 }
 
 impl Program for Loaded {
     fn attach(&mut self) -> Result<(), LoadError> {
-        SAID.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        let before = set_print(Some((PrintLevel::Info, hear)));
+        LOG.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let before = set_print(Some((PrintLevel::Info, collect)));
         let mut maps = self.object.maps_mut();
         let attached = maps.find(|map| map.name() == NAME).map(|mut map| map.attach_struct_ops());
         set_print(before);
-        let said = || std::mem::take(&mut *SAID.lock().unwrap_or_else(PoisonError::into_inner));
+        let log = || std::mem::take(&mut *LOG.lock().unwrap_or_else(PoisonError::into_inner));
         match attached {
             Some(Ok(link)) => {
                 self.link = Some(link);
                 Ok(())
             }
-            Some(Err(error)) => Err(explain(&error, &said())),
+            Some(Err(error)) => Err(explain(&error, &log())),
             None => Err(LoadError::Other("the program has no scheduler".into())),
         }
     }
@@ -282,18 +283,18 @@ impl Program for Loaded {
         self.counting.is_some()
     }
 
-    fn notes(&self, into: &mut Vec<u32>) {
-        self.bell.consume_raw();
+    fn changed_slots(&self, into: &mut Vec<u32>) {
+        self.doorbell.consume_raw();
         self.ring.consume_raw();
-        into.append(&mut self.noted.borrow_mut());
+        into.append(&mut self.posted.borrow_mut());
     }
 
-    fn bell(&self) -> BorrowedFd<'_> {
-        borrow(self.bell.epoll_fd())
+    fn doorbell(&self) -> BorrowedFd<'_> {
+        borrow(self.doorbell.epoll_fd())
     }
 
-    fn obey(&self) -> io::Result<()> {
-        let program = self.object.progs_mut().find(|program| program.name() == OBEY);
+    fn run_commands(&self) -> io::Result<()> {
+        let program = self.object.progs_mut().find(|program| program.name() == RUN_COMMANDS);
         let Some(program) = program else { return Err(io::ErrorKind::NotFound.into()) };
         program
             .test_run(ProgramInput::default())
@@ -309,7 +310,7 @@ pub struct Ended {
     pub kind: u32,
     /// Exit code, for kinds that have one.
     pub code: i64,
-    /// In a few words.
+    /// In a few info.
     pub reason: String,
     /// In more words, or nothing.
     pub message: String,
@@ -368,6 +369,6 @@ fn map<T: super::shared::Plain>(
 
 #[allow(unsafe_code)]
 fn borrow<'a>(fd: RawFd) -> BorrowedFd<'a> {
-    // SAFETY: the ring's, which outlives what `bell` returns.
+    // SAFETY: the ring's, which outlives what `doorbell` returns.
     unsafe { BorrowedFd::borrow_raw(fd) }
 }

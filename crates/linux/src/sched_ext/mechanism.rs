@@ -12,7 +12,7 @@ use evenkeel_policy::{
 };
 
 use super::load::KernelSide;
-use super::shared::{MAX_CPUS, MAX_QUEUES, NONE, TEMPLATE, pending};
+use super::shared::{MAX_CPUS, MAX_QUEUES, NONE, TEMPLATE_SLOT, pending};
 use super::thread::{Thread, UNIT};
 use crate::live::milestones::Milestones;
 use crate::live::roster::Roster;
@@ -100,8 +100,8 @@ pub struct Mechanism {
     pub(super) milestones: Milestones,
     /// The live thread that was last looked at for how long it has waited, and when.
     swept: (usize, Nanos),
-    notes: Vec<u32>,
-    /// Notes that the kernel side had no room for, as of the last look.
+    changed_slots: Vec<u32>,
+    /// Events that the kernel side had no room for, as of the last look.
     dropped: u64,
     /// Threads that have not ended and have no slot: of other classes by now. And where among them
     /// it is looked whether they have ended, and when last.
@@ -189,7 +189,7 @@ impl Mechanism {
             events: Vec::new(),
             milestones: Milestones::default(),
             swept: (0, Nanos::ZERO),
-            notes: Vec::new(),
+            changed_slots: Vec::new(),
             dropped: 0,
             away: Vec::new(),
             sought: (0, Nanos::ZERO),
@@ -219,21 +219,21 @@ impl Mechanism {
 
     /// What the kernel side has to know before it begins.
     fn lay_out(&mut self) {
-        let board = self.kernel.board();
+        let globals = self.kernel.globals();
         let cpus = self.machine.cores.iter().map(|core| core.cpu as usize + 1).max().unwrap_or(1);
         let possible = super::support::possible_cpus().unwrap_or(cpus);
-        board.own_process.store(std::process::id(), Relaxed);
-        board.half_tick.store(super::support::tick().0 / 2, Relaxed);
-        board.cpu_count.store(cpus.max(possible).min(MAX_CPUS) as u32, Relaxed);
-        board.slot_count.store(self.kernel.slots.len() as u32, Relaxed);
+        globals.own_process.store(std::process::id(), Relaxed);
+        globals.half_tick_ns.store(super::support::tick().0 / 2, Relaxed);
+        globals.cpu_count.store(cpus.max(possible).min(MAX_CPUS) as u32, Relaxed);
+        globals.slot_count.store(self.kernel.slots.len() as u32, Relaxed);
         for cpu in self.kernel.cpus.iter() {
             for nothing in
-                [&cpu.running, &cpu.last, &cpu.sibling, &cpu.interrupts, &cpu.interrupted]
+                [&cpu.running_slot, &cpu.last_slot, &cpu.sibling, &cpu.to_displace, &cpu.displaced]
             {
                 nothing.store(NONE, Relaxed);
             }
-            if cpu.used.load(Relaxed) == 0 {
-                cpu.adopt.store(NONE, Relaxed);
+            if cpu.is_used.load(Relaxed) == 0 {
+                cpu.adopts_queue_id.store(NONE, Relaxed);
             }
         }
         for core in &self.machine.cores {
@@ -243,22 +243,22 @@ impl Mechanism {
             let sibling =
                 core.sibling.map_or(NONE, |sibling| self.machine.cores[sibling.index()].cpu);
             cpu.sibling.store(sibling, Relaxed);
-            board.machine[core.cpu as usize / 64].fetch_or(1 << (core.cpu % 64), Relaxed);
+            globals.machine[core.cpu as usize / 64].fetch_or(1 << (core.cpu % 64), Relaxed);
         }
         // Everything that a look must know of, and what the policy asks for beside it.
         let mut bits = pending::WOKE | pending::BLOCKED | pending::PICKED;
         if self.interest.wants(Interest::SLICE_USED) {
             bits |= pending::SLICE_USED;
         }
-        board.interest.store(bits, Relaxed);
+        globals.event_mask.store(bits, Relaxed);
         let template = Thread::new(Tid(0), Nanos::ZERO);
-        self.write_order(TEMPLATE, &template, UNIT, 0);
-        self.write_slice(TEMPLATE, &template.slice);
-        for (place, slot) in (TEMPLATE + 1..self.kernel.slots.len() as u32).enumerate() {
+        self.write_order(TEMPLATE_SLOT, &template, UNIT, 0);
+        self.write_slice(TEMPLATE_SLOT, &template.slice);
+        for (place, slot) in (TEMPLATE_SLOT + 1..self.kernel.slots.len() as u32).enumerate() {
             self.kernel.free_slots[place].store(u64::from(slot), Relaxed);
             self.freed += 1;
         }
-        board.freed.store(self.freed, Release);
+        globals.slots_freed.store(self.freed, Release);
     }
 
     /// Begins to schedule.
@@ -266,9 +266,9 @@ impl Mechanism {
     /// # Errors
     /// The kernel refuses.
     pub fn attach(&mut self) -> Result<(), super::LoadError> {
-        let board = self.kernel.board();
-        board.queue_count.store(self.queues.len() as u32, Relaxed);
-        board.heartbeat.store(crate::watch::now().0, Relaxed);
+        let globals = self.kernel.globals();
+        globals.queue_count.store(self.queues.len() as u32, Relaxed);
+        globals.heartbeat.store(crate::watch::now().0, Relaxed);
         self.commands.clear();
         self.kernel.attach()?;
         self.attached = true;
@@ -303,9 +303,9 @@ impl Mechanism {
             new.take_over(old);
         }
         self.kernel
-            .board()
-            .weighs_queues
-            .store(before.board().weighs_queues.load(Relaxed), Relaxed);
+            .globals()
+            .tracks_queue_weights
+            .store(before.globals().tracks_queue_weights.load(Relaxed), Relaxed);
         self.holders.fill(None);
         self.sent.clear();
         self.idles.fill(0);
@@ -334,32 +334,32 @@ impl Mechanism {
     /// The kernel side can no longer be told anything.
     pub fn look(&mut self, now: Nanos) -> io::Result<bool> {
         self.now = self.now.max(now.saturating_sub(self.epoch));
-        self.kernel.board().heartbeat.store(now.0, Relaxed);
+        self.kernel.globals().heartbeat.store(now.0, Relaxed);
         let (stats, threads) = (&self.stats, &self.threads);
         self.roster
             .forget(|thread| Sums::of(&stats[thread.index()], threads[thread.index()].migrations));
-        let mut notes = std::mem::take(&mut self.notes);
+        let mut changed_slots = std::mem::take(&mut self.changed_slots);
         // Whatever comes from now on is unseen, though it may be taken in below.
-        self.kernel.board().unseen.store(0, SeqCst);
-        self.kernel.notes(&mut notes);
-        let dropped = self.kernel.board().dropped.load(Relaxed);
+        self.kernel.globals().unseen.store(0, SeqCst);
+        self.kernel.changed_slots(&mut changed_slots);
+        let dropped = self.kernel.globals().dropped_events.load(Relaxed);
         if std::mem::replace(&mut self.dropped, dropped) != dropped {
             // Of what is pending nothing more is noted.
             let slots = 0..self.kernel.slots.len() as u32;
-            notes.extend(
+            changed_slots.extend(
                 slots.filter(|&slot| self.kernel.slots[slot as usize].pending.load(Relaxed) != 0),
             );
         }
-        self.take_in(&notes);
-        let any = !notes.is_empty();
-        notes.clear();
-        self.notes = notes;
+        self.take_in(&changed_slots);
+        let any = !changed_slots.is_empty();
+        changed_slots.clear();
+        self.changed_slots = changed_slots;
         self.look_at_cores();
         self.refresh_loads();
         self.sent.retain(|sent| {
-            let on_its_way = self.threads[sent.thread.index()]
-                .slot
-                .is_some_and(|slot| self.kernel.slots[slot as usize].target.load(Relaxed) != NONE);
+            let on_its_way = self.threads[sent.thread.index()].slot.is_some_and(|slot| {
+                self.kernel.slots[slot as usize].target_cpu.load(Relaxed) != NONE
+            });
             on_its_way && self.now < sent.until
         });
         self.tell();
@@ -417,11 +417,11 @@ impl Mechanism {
         for portion in commands.chunks(self.kernel.commands.len()) {
             for (said, command) in portion.iter().zip(self.kernel.commands.iter()) {
                 command.kind.store(said.kind, Relaxed);
-                command.slot.store(said.slot, Relaxed);
-                command.other.store(said.other, Relaxed);
+                command.slot_index.store(said.slot, Relaxed);
+                command.operand.store(said.other, Relaxed);
                 command.done.store(0, Relaxed);
             }
-            self.kernel.obey(portion.len())?;
+            self.kernel.run_commands(portion.len())?;
             self.totals.calls += 1;
             let done = portion.iter().zip(self.kernel.commands.iter());
             let swaps = done.filter(|(said, command)| {
@@ -509,7 +509,7 @@ impl Mechanism {
         let places = self.kernel.free_slots.len() as u64;
         self.kernel.free_slots[(self.freed % places) as usize].store(u64::from(slot), Relaxed);
         self.freed += 1;
-        self.kernel.board().freed.store(self.freed, Release);
+        self.kernel.globals().slots_freed.store(self.freed, Release);
     }
 
     pub(super) fn core_of(&self, cpu: u32) -> Option<CoreId> {
@@ -533,7 +533,7 @@ impl Mechanism {
         if self.queues.is_empty() {
             self.make_queue(evenkeel_policy::Clock::Shared);
         }
-        let served = self.kernel.cpus.iter().any(|cpu| cpu.used.load(Relaxed) != 0);
+        let served = self.kernel.cpus.iter().any(|cpu| cpu.is_used.load(Relaxed) != 0);
         if !served {
             let tier = vec![evenkeel_policy::Tier::least_key([QueueId(0)])];
             let service = Service::new(tier, None, self.queues.len());

@@ -46,16 +46,16 @@ fn reading(slot: &Slot) -> Reading {
         reading = Reading {
             state: slot.state.load(Relaxed),
             cpu: slot.cpu.load(Relaxed),
-            queue: slot.queue.load(Relaxed),
-            since: slot.since.load(Relaxed),
-            accounted_at: slot.accounted_at.load(Relaxed),
+            queue: slot.queue_id.load(Relaxed),
+            since: slot.state_since.load(Relaxed),
+            accounted_at: slot.charged_until.load(Relaxed),
             virtual_time: slot.virtual_time.load(Relaxed),
             waiting: slot.waiting.load(Relaxed),
             blocked: slot.blocked.load(Relaxed),
             runs: slot.runs.load(Relaxed),
             migrations: slot.migrations.load(Relaxed),
             time_on: PerKind(std::array::from_fn(|kind| slot.time_on[kind].load(Relaxed))),
-            seen_order: slot.seen_order.load(Relaxed),
+            seen_order: slot.applied_order_generation.load(Relaxed),
         };
         fence(Acquire);
         if before.is_multiple_of(2) && slot.sequence.load(Relaxed) == before {
@@ -71,9 +71,9 @@ fn weight(nice: i32) -> u32 {
 
 impl Mechanism {
     /// Slots in which something is pending, in order of when it first was.
-    pub(super) fn take_in(&mut self, notes: &[u32]) {
+    pub(super) fn take_in(&mut self, slots: &[u32]) {
         let mut meetings: Vec<(u64, bool, ThreadId)> = Vec::new();
-        for &slot in notes {
+        for &slot in slots {
             let bits = self.kernel.slots[slot as usize].pending.swap(0, Acquire);
             if bits & pending::CHANGES != 0 {
                 self.quiet = Nanos::ZERO;
@@ -97,7 +97,7 @@ impl Mechanism {
             if self.interest.wants(Interest::MILESTONE) {
                 self.meetings_of(thread, slot, &mut meetings);
             }
-            self.note(thread, slot, bits);
+            self.take_event(thread, slot, bits);
         }
         meetings.sort_unstable();
         for (at, woke, thread) in meetings {
@@ -112,7 +112,7 @@ impl Mechanism {
             // It wakes to run.
             self.milestones.ran(app, thread);
         }
-        for &slot in notes {
+        for &slot in slots {
             self.released(slot);
         }
     }
@@ -155,8 +155,8 @@ impl Mechanism {
         let slot = &self.kernel.slots[at as usize];
         let (tid, process) = (Tid(slot.tid.load(Relaxed)), Tid(slot.process.load(Relaxed)));
         let (started, born) =
-            (self.since_epoch(slot.started_at.load(Relaxed)), slot.born.load(Relaxed));
-        let parent = slot.parent.load(Relaxed);
+            (self.since_epoch(slot.started_at.load(Relaxed)), slot.kernel_start_time.load(Relaxed));
+        let parent = slot.parent_slot.load(Relaxed);
         let parent = self.holders.get(parent as usize).copied().flatten();
         let known = self.roster.known(tid).filter(|&thread| !self.threads[thread.index()].ended);
         let (known, other) = match known {
@@ -325,7 +325,7 @@ impl Mechanism {
 
     /// Brings the statistics of a thread up to now, and tells the policy what it wants to be told
     /// of what was noted.
-    fn note(&mut self, thread: ThreadId, slot: u32, bits: u32) {
+    fn take_event(&mut self, thread: ThreadId, slot: u32, bits: u32) {
         self.read(thread);
         if !self.threads[thread.index()].told {
             return;
@@ -353,7 +353,7 @@ impl Mechanism {
     /// A slot whose thread has gone is given back.
     fn released(&mut self, at: u32) {
         let slot = &self.kernel.slots[at as usize];
-        // What is pending has not been taken in yet: another note says so.
+        // What is pending has not been taken in yet: another event says so.
         if slot.state.load(Relaxed) != state::EXITED || slot.pending.load(Acquire) != 0 {
             return;
         }
@@ -422,7 +422,7 @@ impl Mechanism {
         // Whichever thread executes it, it is its process's first one from then on.
         let tid = Tid(slot.tid.load(Relaxed));
         let state = &mut self.threads[thread.index()];
-        state.born = slot.born.load(Relaxed);
+        state.born = slot.kernel_start_time.load(Relaxed);
         let before = std::mem::replace(&mut state.tid, tid);
         if before != tid {
             self.roster.renumber(thread, before, tid);
@@ -485,7 +485,7 @@ impl Mechanism {
         let mut reading = reading(slot);
         let shown = match reading.state {
             // It has made room for us, who look.
-            state::READY if slot.interrupted.load(Relaxed) != 0 => State::Running,
+            state::READY if slot.resumes_here.load(Relaxed) != 0 => State::Running,
             state::READY => State::Ready,
             state::RUNNING => State::Running,
             state::BLOCKED => State::Blocked,
@@ -527,7 +527,7 @@ impl Mechanism {
             stats.core = core;
         }
         // A core may have adopted it.
-        let same = slot.seen_queue.load(Relaxed) == state.queue_generation;
+        let same = slot.applied_queue_generation.load(Relaxed) == state.queue_generation;
         if let (Some(queue), true, true) = (stats.queue, same, reading.queue != NONE)
             && queue.0 != reading.queue
         {
@@ -584,9 +584,9 @@ impl Mechanism {
         for index in 0..self.cores.len() {
             let core = CoreId(index as u32);
             let cpu = &self.kernel.cpus[self.machine.cores[index].cpu as usize];
-            let (running, idle) = (cpu.running.load(Relaxed), cpu.idle.load(Relaxed) != 0);
+            let (running, idle) = (cpu.running_slot.load(Relaxed), cpu.idle.load(Relaxed) != 0);
             let made_room = running == NONE;
-            let running = if made_room { cpu.interrupted.load(Relaxed) } else { running };
+            let running = if made_room { cpu.displaced.load(Relaxed) } else { running };
             let thread = self.holders.get(running as usize).copied().flatten();
             if let Some(thread) = thread {
                 self.read(thread);
@@ -601,7 +601,7 @@ impl Mechanism {
         self.agree();
         for index in 0..self.cores.len() {
             let cpu = &self.kernel.cpus[self.machine.cores[index].cpu as usize];
-            let (idles, used) = (cpu.idles.load(Relaxed), cpu.used.load(Relaxed) != 0);
+            let (idles, used) = (cpu.idles.load(Relaxed), cpu.is_used.load(Relaxed) != 0);
             let idle = cpu.idle.load(Relaxed) != 0 && self.cores[index].running.is_none();
             let went_idle = std::mem::replace(&mut self.idles[index], idles) != idles;
             if went_idle && idle && used && self.interest.wants(Interest::CORE_IDLE) {

@@ -160,7 +160,7 @@ impl Session {
             .min(calm)
             .max(earliest)
             .min(at.saturating_add(within));
-        let board = self.mechanism.kernel().board();
+        let globals = self.mechanism.kernel().globals();
         let mut urgent = pending::STARTED | pending::OVER;
         if self.mechanism.interest().wants(Interest::CORE_IDLE) {
             urgent |= pending::CORE_IDLE;
@@ -171,19 +171,19 @@ impl Session {
             (false, false) => urgent,
         };
         // In this order, against whoever notes something at this moment: it rings, or is seen here.
-        board.rings_for.store(worth, SeqCst);
-        board.asleep.store(1, SeqCst);
-        let unseen = board.unseen.load(SeqCst) & worth != 0;
-        let bell = self.mechanism.kernel().bell();
+        globals.wake_mask.store(worth, SeqCst);
+        globals.asleep.store(1, SeqCst);
+        let unseen = globals.unseen.load(SeqCst) & worth != 0;
+        let doorbell = self.mechanism.kernel().doorbell();
         let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(others.len() + 1);
-        fds.push(PollFd::from_borrowed_fd(bell, PollFlags::IN));
+        fds.push(PollFd::from_borrowed_fd(doorbell, PollFlags::IN));
         fds.extend(
             others.iter().map(|other| PollFd::from_borrowed_fd(other.as_fd(), PollFlags::IN)),
         );
         let woken = unseen || self.pace.sleep(|| wait(&mut fds, due.saturating_sub(at)))?;
-        board.asleep.store(0, Relaxed);
+        globals.asleep.store(0, Relaxed);
         let other = fds[1..].iter().any(|fd| !fd.revents().is_empty());
-        if is_quiet && board.unseen.load(Relaxed) & urgent == 0 {
+        if is_quiet && globals.unseen.load(Relaxed) & urgent == 0 {
             // What is not urgent is seen as soon as it would be if the policy were not quiet.
             earliest = earliest.max(self.last.saturating_add(LOOK));
         }
@@ -242,7 +242,7 @@ impl live::Session for Session {
         let at = now();
         // What is refused now has no consequences any more.
         let _ = self.mechanism.look(at);
-        let missed = self.mechanism.kernel().board().dropped.load(Relaxed);
+        let missed = self.mechanism.kernel().globals().dropped_events.load(Relaxed);
         let (totals, busy, source) =
             (self.mechanism.totals(), self.mechanism.busy(), self.source());
         self.mechanism.detach();

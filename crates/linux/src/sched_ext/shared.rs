@@ -4,7 +4,8 @@
 //! says so where it is used.
 
 #![allow(unsafe_code)]
-// Fields are explained in shared.h.
+// Fields are explained in shared.h. Where that has `s32` for a CPU it is a `Word` here: NONE has the
+// same bits in both.
 #![allow(missing_docs)]
 
 use std::io;
@@ -26,19 +27,19 @@ const MAX_KINDS: usize = 8;
 /// Tiers of a CPU.
 pub const MAX_TIERS: usize = 16;
 /// Queues whose threads may be a CPU's guests.
-pub const MAX_HOSTS: usize = 8;
+pub const MAX_GUEST_QUEUES: usize = 8;
 /// Entries of all tiers of a CPU together.
-pub const MAX_SERVED: usize = 512;
+pub const MAX_TIER_ENTRIES: usize = 512;
 /// Commands that can be given at a time.
 pub const MAX_COMMANDS: usize = 4096;
-const COMM: usize = 16;
+const COMM_LEN: usize = 16;
 
 /// No slot, no CPU, no queue.
 pub const NONE: u32 = u32::MAX;
 /// Fractional bits of a rate.
 pub const RATE_SHIFT: u32 = 24;
-/// Slot of nobody: what threads begin with that no thread of ours has forked.
-pub const TEMPLATE: u32 = 0;
+/// Slot without a thread: directives of threads whose parent has no slot.
+pub const TEMPLATE_SLOT: u32 = 0;
 
 /// States of a thread.
 pub mod state {
@@ -109,11 +110,11 @@ pub type Mask = [Long; CPU_WORDS];
 pub struct Slot {
     pub tid: AtomicI32,
     pub process: AtomicI32,
-    pub parent: Word,
+    pub parent_slot: Word,
     pub nice: AtomicI32,
     pub started_at: Long,
-    pub born: Long,
-    pub comm: [AtomicU8; COMM],
+    pub kernel_start_time: Long,
+    pub comm: [AtomicU8; COMM_LEN],
     pub exec_id: Word,
     pub restricted: Word,
     pub affinity: Mask,
@@ -122,10 +123,10 @@ pub struct Slot {
     pub sequence: Word,
     pub state: Word,
     pub cpu: Word,
-    pub queue: Word,
-    pub grace: Word,
-    pub since: Long,
-    pub accounted_at: Long,
+    pub queue_id: Word,
+    pub in_grace: Word,
+    pub state_since: Long,
+    pub charged_until: Long,
     pub virtual_time: Long,
     pub waiting: Long,
     pub blocked: Long,
@@ -138,31 +139,31 @@ pub struct Slot {
     pub instructions: [Long; MAX_KINDS],
     pub counted_on: [Long; MAX_KINDS],
     pub key: Long,
-    pub granted: Long,
-    pub used: Long,
-    pub left: Long,
+    pub slice_granted: Long,
+    pub slice_used: Long,
+    pub slice_left_share: Long,
     pub user_time: Long,
-    pub target_until: Long,
-    pub target: Word,
-    pub partner: Word,
-    pub waits_in: Word,
-    pub weighs: Word,
+    pub target_expires_at: Long,
+    pub target_cpu: Word,
+    pub partner_slot: Word,
+    pub waits_in_dsq: Word,
+    pub queued_weight: Word,
     pub woken: Word,
-    pub claimed: Word,
-    pub seen_queue: Word,
-    pub seen_order: Word,
-    pub interrupted: Word,
-    pub synchronous: Word,
-    pub slice_number: Word,
-    pub fresh_in: Word,
-    pub queue_said: Word,
+    pub claimed_cpu: Word,
+    pub applied_queue_generation: Word,
+    pub applied_order_generation: Word,
+    pub resumes_here: Word,
+    pub woken_synchronously: Word,
+    pub batch_position: Word,
+    pub counted_new_in: Word,
+    pub directed_queue_id: Word,
     pub queue_generation: Word,
     pub order_generation: Word,
     pub rule: Word,
     pub start: Word,
     pub weight: Word,
-    pub start_at: Long,
-    pub key_said: Long,
+    pub start_virtual_time: Long,
+    pub directed_key: Long,
     pub step: Long,
     pub postpone: [Long; 3],
     pub rate: [Long; MAX_KINDS],
@@ -177,51 +178,51 @@ pub struct Slot {
 pub struct Queue {
     pub floor: Long,
     pub weight_waiting: Long,
-    pub least: Long,
-    pub came_at: Long,
-    pub coming: [Long; 2],
-    pub fresh: Long,
-    pub sleeper: Long,
-    pub preemption: Long,
+    pub key_bound: Long,
+    pub last_arrival_at: Long,
+    pub arriving: [Long; 2],
+    pub new_arrivals: Long,
+    pub sleeper_credit: Long,
+    pub preemption_margin: Long,
     pub preempts: Word,
     pub own_clock: Word,
     pub postpones: Word,
     pub preferred_count: Word,
-    pub served: Mask,
-    pub served_first: Mask,
-    pub preferred: [AtomicU16; MAX_CPUS],
+    pub serving_cpus: Mask,
+    pub first_tier_cpus: Mask,
+    pub preferred_cpus: [AtomicU16; MAX_CPUS],
 }
 
 /// A CPU.
 #[repr(C)]
-pub struct Cpu {
-    pub running: Word,
-    pub last: Word,
+pub struct CpuCtx {
+    pub running_slot: Word,
+    pub last_slot: Word,
     pub running_since: Long,
     pub idles: Long,
     pub switches: Long,
     pub busy: Long,
-    pub counted: Long,
-    pub first_key: Long,
+    pub instructions_counted: Long,
+    pub scanned_first_key: Long,
     pub idle: Word,
-    pub local_turn: Word,
-    pub first_tid: Word,
-    pub interrupts: Word,
-    pub interrupted: Word,
+    pub local_dsq_turn: Word,
+    pub scanned_tid: Word,
+    pub to_displace: Word,
+    pub displaced: Word,
     pub claimed: Word,
-    pub used: Word,
+    pub is_used: Word,
     pub kind: Word,
     pub sibling: Word,
     pub cluster: Word,
-    pub adopt: Word,
+    pub adopts_queue_id: Word,
     pub tier_count: Word,
-    pub host_count: Word,
-    pub guest: Word,
+    pub guest_queue_count: Word,
+    pub guest_tid: Word,
     pub behind: Long,
-    pub hosts: [AtomicU16; MAX_HOSTS],
+    pub guest_queue_ids: [AtomicU16; MAX_GUEST_QUEUES],
     pub tier_end: [AtomicU16; MAX_TIERS],
     pub tier_by_load: [AtomicU8; MAX_TIERS],
-    pub served: [AtomicU16; MAX_SERVED],
+    pub tier_queue_ids: [AtomicU16; MAX_TIER_ENTRIES],
 }
 
 fn copy_long(to: &Long, from: &Long) {
@@ -237,8 +238,8 @@ impl Queue {
     pub fn take_over(&self, from: &Self) {
         let longs = [
             (&self.floor, &from.floor),
-            (&self.sleeper, &from.sleeper),
-            (&self.preemption, &from.preemption),
+            (&self.sleeper_credit, &from.sleeper_credit),
+            (&self.preemption_margin, &from.preemption_margin),
         ];
         longs.iter().for_each(|(to, from)| copy_long(to, from));
         let words = [
@@ -248,31 +249,34 @@ impl Queue {
             (&self.preferred_count, &from.preferred_count),
         ];
         words.iter().for_each(|(to, from)| copy_word(to, from));
-        self.served.iter().zip(&from.served).for_each(|(to, from)| copy_long(to, from));
-        self.served_first.iter().zip(&from.served_first).for_each(|(to, from)| copy_long(to, from));
-        self.preferred
+        self.serving_cpus.iter().zip(&from.serving_cpus).for_each(|(to, from)| copy_long(to, from));
+        self.first_tier_cpus
             .iter()
-            .zip(&from.preferred)
+            .zip(&from.first_tier_cpus)
+            .for_each(|(to, from)| copy_long(to, from));
+        self.preferred_cpus
+            .iter()
+            .zip(&from.preferred_cpus)
             .for_each(|(to, from)| to.store(from.load(Relaxed), Relaxed));
     }
 }
 
-impl Cpu {
+impl CpuCtx {
     /// What this side has written, and what has been counted, of a CPU of another kernel side.
     pub fn take_over(&self, from: &Self) {
         copy_long(&self.busy, &from.busy);
         copy_long(&self.switches, &from.switches);
         copy_long(&self.behind, &from.behind);
         let words = [
-            (&self.used, &from.used),
-            (&self.adopt, &from.adopt),
+            (&self.is_used, &from.is_used),
+            (&self.adopts_queue_id, &from.adopts_queue_id),
             (&self.tier_count, &from.tier_count),
-            (&self.host_count, &from.host_count),
+            (&self.guest_queue_count, &from.guest_queue_count),
         ];
         words.iter().for_each(|(to, from)| copy_word(to, from));
-        self.hosts
+        self.guest_queue_ids
             .iter()
-            .zip(&from.hosts)
+            .zip(&from.guest_queue_ids)
             .for_each(|(to, from)| to.store(from.load(Relaxed), Relaxed));
         self.tier_end
             .iter()
@@ -282,9 +286,9 @@ impl Cpu {
             .iter()
             .zip(&from.tier_by_load)
             .for_each(|(to, from)| to.store(from.load(Relaxed), Relaxed));
-        self.served
+        self.tier_queue_ids
             .iter()
-            .zip(&from.served)
+            .zip(&from.tier_queue_ids)
             .for_each(|(to, from)| to.store(from.load(Relaxed), Relaxed));
     }
 }
@@ -293,38 +297,38 @@ impl Cpu {
 #[repr(C)]
 pub struct Command {
     pub kind: Word,
-    pub slot: Word,
-    pub other: Word,
+    pub slot_index: Word,
+    pub operand: Word,
     pub done: Word,
 }
 
 /// One for all.
 #[repr(C)]
-pub struct Board {
+pub struct Globals {
     pub heartbeat: Long,
-    pub freed: Long,
-    pub half_tick: Long,
-    pub interest: Word,
-    pub rings_for: Word,
+    pub slots_freed: Long,
+    pub half_tick_ns: Long,
+    pub event_mask: Word,
+    pub wake_mask: Word,
     pub asleep: Word,
     pub command_count: Word,
-    pub weighs_queues: Word,
+    pub tracks_queue_weights: Word,
     pub own_process: Word,
     pub slot_count: Word,
     pub queue_count: Word,
     pub cpu_count: Word,
     pub unseen: Word,
     pub machine: Mask,
-    pub taken: Long,
+    pub slots_taken: Long,
     pub slotless: Long,
-    pub dropped: Long,
+    pub dropped_events: Long,
     pub waiting_locally: Long,
     pub idle: Mask,
 }
 
 /// Why the kernel has ended it.
 #[repr(C)]
-pub struct LastWords {
+pub struct ExitInfo {
     pub code: AtomicI64,
     pub kind: Word,
     pub padding: Word,
@@ -344,13 +348,13 @@ unsafe impl Plain for Slot {}
 // SAFETY: see above.
 unsafe impl Plain for Queue {}
 // SAFETY: see above.
-unsafe impl Plain for Cpu {}
+unsafe impl Plain for CpuCtx {}
 // SAFETY: see above.
 unsafe impl Plain for Command {}
 // SAFETY: see above.
-unsafe impl Plain for Board {}
+unsafe impl Plain for Globals {}
 // SAFETY: see above.
-unsafe impl Plain for LastWords {}
+unsafe impl Plain for ExitInfo {}
 // SAFETY: see above. The kernel rounds the size of an array's values up to eight bytes.
 unsafe impl Plain for Long {}
 

@@ -10,7 +10,7 @@ use evenkeel_policy::{
 };
 use proptest::prelude::*;
 
-use super::load::by_hand::{self, Notes};
+use super::load::by_hand::{self, Posted};
 use super::mechanism::{Mechanism, Options};
 use super::shared::{NONE, command, pending, rule, start, state};
 use crate::watch::Tid;
@@ -65,7 +65,7 @@ impl Policy for Listener {
 /// A kernel side by hand, and the mechanism above it. Threads are named by their slots.
 struct Lab {
     mechanism: Mechanism,
-    notes: Notes,
+    posted: Posted,
     told: Arc<Mutex<Vec<Event>>>,
     now: u64,
 }
@@ -84,23 +84,23 @@ impl Lab {
     }
 
     fn under(policy: Box<dyn Policy>, machine: &str) -> Self {
-        let (kernel, notes) = by_hand::kernel(SLOTS);
+        let (kernel, posted) = by_hand::kernel(SLOTS);
         let machine = evenkeel_files::machines::preset(machine).unwrap();
         let mut mechanism =
             Mechanism::new(kernel, machine, policy, Options::default(), Nanos::ZERO).unwrap();
         mechanism.attach().unwrap();
-        Self { mechanism, notes, told: Arc::default(), now: 0 }
+        Self { mechanism, posted, told: Arc::default(), now: 0 }
     }
 
     fn cores(&self) -> u32 {
         self.mechanism.machine().cores.len() as u32
     }
 
-    /// Something happened, of which there is a note at once, or which is pending until
+    /// Something happened, of which there is an event at once, or which is pending until
     /// [`Lab::deliver`].
-    fn note(&self, slot: u32, bits: u32) {
+    fn post(&self, slot: u32, bits: u32) {
         if self.mechanism.kernel().slots[slot as usize].pending.fetch_or(bits, Relaxed) == 0 {
-            self.notes.borrow_mut().push(slot);
+            self.posted.borrow_mut().push(slot);
         }
     }
 
@@ -116,48 +116,48 @@ impl Lab {
         let at = &self.mechanism.kernel().slots[slot as usize];
         at.tid.store(tid, Relaxed);
         at.process.store(tid, Relaxed);
-        at.parent.store(NONE, Relaxed);
-        at.interrupted.store(0, Relaxed);
+        at.parent_slot.store(NONE, Relaxed);
+        at.resumes_here.store(0, Relaxed);
         self.put(slot, state::BLOCKED);
-        self.note(slot, pending::STARTED);
+        self.post(slot, pending::STARTED);
     }
 
     fn wake(&self, slot: u32) {
         self.put(slot, state::READY);
-        self.note(slot, pending::WOKE);
+        self.post(slot, pending::WOKE);
     }
 
     fn run(&self, slot: u32, cpu: u32) {
         let kernel = self.mechanism.kernel();
         kernel.slots[slot as usize].cpu.store(cpu, Relaxed);
         self.put(slot, state::RUNNING);
-        kernel.cpus[cpu as usize].running.store(slot, Relaxed);
-        self.note(slot, pending::PICKED);
+        kernel.cpus[cpu as usize].running_slot.store(slot, Relaxed);
+        self.post(slot, pending::PICKED);
     }
 
     /// It leaves its CPU, and waits. Nobody notes that.
     fn stop(&self, slot: u32) {
         let kernel = self.mechanism.kernel();
         let cpu = kernel.slots[slot as usize].cpu.load(Relaxed);
-        kernel.cpus[cpu as usize].running.store(NONE, Relaxed);
+        kernel.cpus[cpu as usize].running_slot.store(NONE, Relaxed);
         self.put(slot, state::READY);
     }
 
     fn block(&self, slot: u32) {
         self.stop(slot);
         self.put(slot, state::BLOCKED);
-        self.note(slot, pending::BLOCKED);
+        self.post(slot, pending::BLOCKED);
     }
 
     /// It is of another class from now on.
     fn leave(&self, slot: u32) {
         self.put(slot, state::EXITED);
-        self.note(slot, pending::EXITED);
+        self.post(slot, pending::EXITED);
     }
 
     fn end(&self, slot: u32) {
         self.put(slot, state::EXITED);
-        self.note(slot, pending::EXITED | pending::ENDED);
+        self.post(slot, pending::EXITED | pending::ENDED);
     }
 
     /// What is told at a look.
@@ -168,11 +168,11 @@ impl Lab {
     }
 
     /// The same for a look to which what has happened so far is shown, but not noted: it happened
-    /// after the notes had been taken.
+    /// after the events had been taken.
     fn look_before_the_notes(&mut self) -> Vec<Event> {
-        let notes = std::mem::take(&mut *self.notes.borrow_mut());
+        let posted = std::mem::take(&mut *self.posted.borrow_mut());
         let told = self.look();
-        *self.notes.borrow_mut() = notes;
+        *self.posted.borrow_mut() = posted;
         told
     }
 }
@@ -228,7 +228,7 @@ fn who_was_in_another_class_between_two_looks_left_and_came_back() {
     let mut lab = one_runs();
     lab.stop(1);
     lab.put(1, state::EXITED);
-    lab.note(1, pending::EXITED);
+    lab.post(1, pending::EXITED);
     lab.enable(2, TID_OF_SLOT);
     lab.wake(2);
     lab.run(2, 1);
@@ -279,9 +279,9 @@ fn where_a_thread_is_to_start_holds_until_it_is_taken_up_though_another_weight_i
         lab.look();
         let slot = &lab.mechanism.kernel().slots[1];
         if is_taken_up {
-            slot.seen_order.store(slot.order_generation.load(Relaxed), Relaxed);
+            slot.applied_order_generation.store(slot.order_generation.load(Relaxed), Relaxed);
         }
-        (slot.start.load(Relaxed), slot.start_at.load(Relaxed))
+        (slot.start.load(Relaxed), slot.start_virtual_time.load(Relaxed))
     };
     assert_eq!(look(false), (start::AT, 5_000));
     assert_eq!(look(true), (start::AT, 5_000));
@@ -320,20 +320,20 @@ fn what_was_said_of_a_number_is_said_to_the_slot_of_whoever_has_it_next_or_again
     lab.look();
     let said = |lab: &Lab, slot: usize| {
         let slot = &lab.mechanism.kernel().slots[slot];
-        (slot.rule.load(Relaxed), slot.key_said.load(Relaxed), slot.slice[0].load(Relaxed))
+        (slot.rule.load(Relaxed), slot.directed_key.load(Relaxed), slot.slice[0].load(Relaxed))
     };
     let expected = said(&lab, 1);
     assert_eq!((expected.0, expected.1), (rule::FIXED, 77));
     // It comes back from another class, in another slot;
     lab.put(1, state::EXITED);
-    lab.note(1, pending::EXITED);
+    lab.post(1, pending::EXITED);
     lab.enable(2, TID_OF_SLOT);
     lab.look();
     let slot = &lab.mechanism.kernel().slots[2];
     assert_eq!(said(&lab, 2), (expected.0, expected.1, 3_000_000));
     assert_ne!(
         slot.order_generation.load(Relaxed),
-        slot.seen_order.load(Relaxed),
+        slot.applied_order_generation.load(Relaxed),
         "it is to be taken up"
     );
     // another comes after its end.
@@ -356,7 +356,7 @@ fn a_thread_that_executes_a_program_has_its_processs_number_from_then_on() {
     lab.look();
     // The first one ends, and the second is the first by number.
     lab.mechanism.kernel().slots[2].tid.store(TID_OF_SLOT, Relaxed);
-    lab.note(2, pending::EXEC);
+    lab.post(2, pending::EXEC);
     lab.end(1);
     lab.look();
     assert_eq!(lab.mechanism.roster().known(Tid(TID_OF_SLOT)), Some(ThreadId(1)));
@@ -419,7 +419,7 @@ fn a_number_that_another_process_has_got_is_not_who_had_it_while_it_was_of_anoth
     assert_eq!(lab.mechanism.roster().known(Tid(tid)), Some(FIRST));
     // Nobody has looked meanwhile, and the number is another's.
     lab.enable(2, tid);
-    lab.mechanism.kernel().slots[2].born.store(7, Relaxed);
+    lab.mechanism.kernel().slots[2].kernel_start_time.store(7, Relaxed);
     lab.look();
     let roster = lab.mechanism.roster();
     assert_ne!(roster.known(Tid(tid)), Some(FIRST));
@@ -449,9 +449,9 @@ fn who_has_left_has_ended_where_proc_knows_another_start_of_its_number() {
 fn notes_that_were_lost_are_looked_for() {
     let mut lab = Lab::new();
     lab.enable(1, TID_OF_SLOT);
-    lab.notes.borrow_mut().clear();
+    lab.posted.borrow_mut().clear();
     assert_eq!(lab.look(), []);
-    lab.mechanism.kernel().board().dropped.fetch_add(1, Relaxed);
+    lab.mechanism.kernel().globals().dropped_events.fetch_add(1, Relaxed);
     assert_eq!(lab.look(), [Event::Started(FIRST), Event::Blocked(FIRST)]);
 }
 
@@ -459,7 +459,7 @@ fn notes_that_were_lost_are_looked_for() {
 type Step = (u32, u8, u8);
 
 proptest! {
-    /// However looks fall between what happens and its notes: every policy can count who is
+    /// However looks fall between what happens and its events: every policy can count who is
     /// runnable.
     #[test]
     fn what_is_told_adds_up_to_what_is(steps in prop::collection::vec((1_u32..6, 0_u8..8, 0_u8..3), 1..120)) {
@@ -483,7 +483,7 @@ proptest! {
                 return lab.enable(slot, TID_OF_SLOT + slot as i32);
             }
             let cpu = u32::from(cpu) % lab.cores();
-            let free = lab.mechanism.kernel().cpus[cpu as usize].running.load(Relaxed) == NONE;
+            let free = lab.mechanism.kernel().cpus[cpu as usize].running_slot.load(Relaxed) == NONE;
             match (lab.state(slot), what) {
                 (state::BLOCKED, 0..=3) => lab.wake(slot),
                 (state::READY, 0..=3) if free => lab.run(slot, cpu),
@@ -584,9 +584,9 @@ fn a_thread_that_runs_on_a_core_that_its_first_queue_is_not_for_goes_to_one_that
         lab.run(1, cpu);
         lab.look();
         let ordered = &lab.mechanism.kernel().commands[0];
-        let (kind, other) = (ordered.kind.load(Relaxed), ordered.other.load(Relaxed));
+        let (kind, other) = (ordered.kind.load(Relaxed), ordered.operand.load(Relaxed));
         let ordered =
-            (lab.mechanism.kernel().board().command_count.load(Relaxed) > 0).then_some(kind);
+            (lab.mechanism.kernel().globals().command_count.load(Relaxed) > 0).then_some(kind);
         assert_eq!(ordered, wanted, "CPU {cpu}, big cores idle: {idles}");
         assert!(wanted.is_none() || other >= 4, "to CPU {other}");
     }

@@ -1,13 +1,13 @@
-//! A kernel side that does nothing by itself, for tests: memory of its own, and notes that the test
+//! A kernel side that does nothing by itself, for tests: memory of its own, and events that the test
 //! writes.
 
 use super::super::shared::Plain;
 use super::*;
 
-/// Slots that were noted.
-pub type Notes = Rc<RefCell<Vec<u32>>>;
+/// Slots for which events were posted.
+pub type Posted = Rc<RefCell<Vec<u32>>>;
 
-struct ByHand(Notes);
+struct ByHand(Posted);
 
 impl Program for ByHand {
     fn attach(&mut self) -> Result<(), LoadError> {
@@ -20,15 +20,15 @@ impl Program for ByHand {
         false
     }
 
-    fn notes(&self, into: &mut Vec<u32>) {
+    fn changed_slots(&self, into: &mut Vec<u32>) {
         into.append(&mut self.0.borrow_mut());
     }
 
-    fn bell(&self) -> BorrowedFd<'_> {
+    fn doorbell(&self) -> BorrowedFd<'_> {
         borrow(0)
     }
 
-    fn obey(&self) -> io::Result<()> {
+    fn run_commands(&self) -> io::Result<()> {
         Ok(())
     }
 }
@@ -40,17 +40,17 @@ fn memory<T: Plain>(count: usize) -> Shared<T> {
 }
 
 /// With room for so many threads.
-pub fn kernel(slots: usize) -> (KernelSide, Notes) {
-    let notes = Notes::default();
+pub fn kernel(slots: usize) -> (KernelSide, Posted) {
+    let posted = Posted::default();
     let side = KernelSide {
-        program: Box::new(ByHand(Rc::clone(&notes))),
+        program: Box::new(ByHand(Rc::clone(&posted))),
         slots: memory(slots),
         free_slots: memory(slots),
         queues: memory(MAX_QUEUES),
         cpus: memory(MAX_CPUS),
         commands: memory(MAX_COMMANDS),
-        boards: memory(1),
-        words: memory(1),
+        globals: memory(1),
+        exit_info: memory(1),
     };
-    (side, notes)
+    (side, posted)
 }
