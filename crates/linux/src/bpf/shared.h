@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the kernel side and the user side share: plain memory, mapped by both.
- * src/sched_ext/shared.rs mirrors this file field by field; sizes are compared when the program is
- * loaded.
+ * src/place/sched_ext/shared.rs mirrors this file field by field; sizes are compared when the
+ * program is loaded.
  *
  * Each block says which side writes it. Only `pending` and `unseen` are written by both, and only
  * atomically. Times are CLOCK_MONOTONIC, nanoseconds; keys and virtual times are the policy's;

@@ -88,7 +88,7 @@ fn remove_abandoned(parent: &Path) {
 mod tests {
     use super::super::machine::equal_cores;
     use super::*;
-    use crate::watch::Cpu;
+    use crate::observe::watch::Cpu;
 
     #[test]
     fn the_file_is_its_owners_and_goes_with_the_lab() {

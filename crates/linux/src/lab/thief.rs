@@ -7,8 +7,8 @@ use std::thread::{self, JoinHandle};
 use evenkeel_machine::Nanos;
 
 use super::LabError;
-use crate::realtime::{StartError, now, sleep_until, start};
-use crate::watch::Cpu;
+use crate::lab::realtime::{StartError, now, sleep_until, start};
+use crate::observe::watch::Cpu;
 
 /// What it has not taken in its turn, having been woken late, it takes later: up to this many
 /// turns' worth.

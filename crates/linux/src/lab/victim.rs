@@ -22,7 +22,7 @@ use super::control::Control;
 use super::limits::Budget;
 use super::slow::Slow;
 use super::thief::Thief;
-use crate::realtime::{become_fifo, now, pin_to};
+use crate::lab::realtime::{become_fifo, now, pin_to};
 
 /// What a victim works in a window without the thief, and about what it works with it, at most.
 const WORK: Nanos = Nanos::from_millis(100);

@@ -1,5 +1,5 @@
-// Checks that no thread waits in a queue with a key below the queue's bound (src/bpf/bound.bpf.h, as
-// it is), while threads arrive, scan and take all at once.
+// Checks that no thread waits in a queue with a key below the queue's bound (src/bpf/bound.bpf.h,
+// as it is), while threads arrive, scan and take all at once.
 //
 //   bound ROUNDS    prints what was wrong and ends with 1, or how often the bound was raised and
 //   ends with 0
