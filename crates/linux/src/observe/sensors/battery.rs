@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::find::{entries, optional};
 use super::reading::{Means, Sensor, Source};
+use super::sysfs::{entries, optional};
 
 /// Units of power supplies to a watt, a volt and an ampere: millionths.
 const MICRO: f64 = 1e6;

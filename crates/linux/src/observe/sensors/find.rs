@@ -1,9 +1,8 @@
 //! Which sensors a machine has.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::reading::{Sensor, SensorError, Source, text};
+use super::reading::{Sensor, SensorError, Source};
 use super::{battery, hwmon, powercap};
 
 /// What was found.
@@ -41,19 +40,4 @@ pub fn find(sysfs: &Path) -> Found {
         }
     }
     found
-}
-
-/// What is in a folder, by name, numbers by their size: `hwmon2` before `hwmon10`.
-pub(super) fn entries(folder: &Path) -> Vec<(String, PathBuf)> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut entries: Vec<(String, PathBuf)> = entries
-        .map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path()))
-        .collect();
-    entries.sort_by(|(a, _), (b, _)| (a.len(), a).cmp(&(b.len(), b)));
-    entries
-}
-
-/// The text of a file that may not be there.
-pub(super) fn optional(file: &Path) -> Option<String> {
-    text(file).ok().filter(|text| !text.is_empty())
 }

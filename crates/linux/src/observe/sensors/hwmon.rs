@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::find::{entries, optional};
 use super::reading::{Means, Sensor, Source};
+use super::sysfs::{entries, optional};
 
 /// Units of hwmon to a watt: microwatts.
 const MICRO: f64 = 1e6;

@@ -23,6 +23,7 @@ mod powercap;
 mod reading;
 mod sampler;
 mod series;
+mod sysfs;
 
 pub use find::{Found, find};
 pub use modelled::{CoreUse, Modelled, modelled_energy};

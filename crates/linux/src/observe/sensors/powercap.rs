@@ -8,8 +8,8 @@
 
 use std::path::Path;
 
-use super::find::{entries, optional};
 use super::reading::{Means, Sensor, Source};
+use super::sysfs::{entries, optional};
 
 /// All counters.
 pub fn find(sysfs: &Path) -> Vec<Sensor> {

@@ -8,7 +8,7 @@ use evenkeel_policy::{Clock, Order, Preemption, QueueId, Slice, State, ThreadId}
 
 use super::kernel::Kernel;
 use super::mechanism::Mechanism;
-use super::queues::Queue;
+use super::queue::Queue;
 use super::thread::Place;
 
 impl<K: Kernel> Mechanism<K> {

@@ -28,8 +28,8 @@ use evenkeel_machine::{parse_cpus, write_cpus};
 use rustix::thread::CpuSet;
 
 use super::kernel::{Kernel, stat_field};
-use crate::place::class::Class;
 use crate::observe::watch::Tid;
+use crate::place::class::Class;
 
 const MAGIC: &str = "evenkeel-masks/1";
 const OWN: &str = "own";

@@ -6,9 +6,9 @@ use std::io;
 use rustix::process::Pid;
 use rustix::thread::{CapabilitySet, CpuSet, capabilities, sched_getaffinity, sched_setaffinity};
 
+use crate::observe::watch::Tid;
 use crate::place::class;
 pub use crate::place::class::Class;
-use crate::observe::watch::Tid;
 
 /// What the mechanism needs of the kernel.
 pub trait Kernel {

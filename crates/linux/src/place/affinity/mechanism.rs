@@ -13,13 +13,13 @@ use rustix::thread::CpuSet;
 use super::journal::Entry;
 use super::kernel::{Class, Kernel};
 use super::overflow::Overflow;
-use super::queues::Queue;
+use super::queue::Queue;
 use super::thread::{Mask, Thread};
+use crate::observe::watch::{Cpu, Seen, Tid};
 use crate::place::live::milestones::Milestones;
 use crate::place::live::roster::{Begun, Roster, put};
 use crate::place::live::speedups::{capacity_ratio, factors_of};
 use crate::place::live::{Refusal, Sums, Totals, check_seen};
-use crate::observe::watch::{Cpu, Seen, Tid};
 
 /// How often, at most, an answer to what a dispatch brought about is dispatched again in one look.
 const ROUNDS: usize = 4;

@@ -6,7 +6,7 @@
 //!
 //! - **Queues, tiers, keys, slices, preferences** are kept here, as the contract has them. Every
 //!   few milliseconds the mechanism looks around ([`Mechanism::look`]): takes into account what
-//!   threads were seen to do since ([`crate::observe::watch`]), tells the policy, does what it says, ends
+//!   threads were seen to do since ([`crate::watch`]), tells the policy, does what it says, ends
 //!   slices and lets cores pick.
 //! - **Who has been picked** is bound to its core, or, if it naps, called to it (`naps.rs`).
 //!   Whoever waits in a queue may run on all cores that serve the queue first, in SCHED_IDLE: it
@@ -36,10 +36,12 @@ mod changes;
 mod dispatch;
 pub mod journal;
 pub mod kernel;
+mod lending;
 mod mechanism;
 mod naps;
 mod observe;
 mod overflow;
+mod queue;
 mod queues;
 mod sampling;
 pub mod session;

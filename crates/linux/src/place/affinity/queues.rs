@@ -4,34 +4,11 @@
 //! times a second at most. That is what sets this mechanism apart from one inside the kernel.
 
 use evenkeel_machine::CoreId;
-use evenkeel_mechanism::QueueClock;
-use evenkeel_policy::{Clock, Order, Preemption, QueueId, Start, ThreadId};
+use evenkeel_policy::{Order, QueueId, Start, ThreadId};
 
 use super::kernel::Kernel;
 use super::mechanism::Mechanism;
 use super::thread::Place;
-
-/// One queue.
-#[derive(Debug)]
-pub struct Queue {
-    pub clock: QueueClock,
-    pub preemption: Option<Preemption>,
-    pub prefer: Vec<CoreId>,
-    /// In order of arrival.
-    pub waiting: Vec<ThreadId>,
-}
-
-impl Queue {
-    /// An empty one.
-    pub const fn new(clock: Clock) -> Self {
-        Self {
-            clock: QueueClock::new(clock),
-            preemption: None,
-            prefer: Vec::new(),
-            waiting: Vec::new(),
-        }
-    }
-}
 
 impl<K: Kernel> Mechanism<K> {
     /// The thread belongs to another queue from now on; its virtual time is put into that queue's

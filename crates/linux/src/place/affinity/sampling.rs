@@ -8,7 +8,9 @@ use evenkeel_policy::{State, ThreadId};
 
 use super::Mechanism;
 use super::kernel::Kernel;
-use crate::observe::counters::{IpcSampler, OnPmu, Pmu, RunState, ThreadCounters, ThreadTimes, Times, pmus};
+use crate::observe::counters::{
+    IpcSampler, OnPmu, Pmu, RunState, ThreadCounters, ThreadTimes, Times, pmus,
+};
 use crate::observe::watch::{Source, Tid};
 
 /// How often counters are read.

@@ -3,7 +3,7 @@
 //!
 //! The mechanism looks around when a thread starts or ends, when the policy's timer or a slice is
 //! due, and otherwise every few milliseconds while there is something to see. Between a look and
-//! one for a start or an end there is never less than a *pace* ([`crate::place::live::pace`]); before any
+//! one for a start or an end there is never less than a *pace* ([`crate::live::pace`]); before any
 //! other, four of them.
 
 use std::error::Error;
@@ -22,9 +22,9 @@ use super::journal::{Journal, Recovered, directory, make_directory, recover};
 use super::kernel::{Kernel, Linux};
 use super::sampling::Sampling;
 use super::{Mechanism, Options};
+use crate::observe::watch::{Seen, WatchError, Watcher, now};
 use crate::place::live::pace::Pace;
 use crate::place::live::{self, Cost, Finished, Refusal, Totals, stay_on_fast_cores};
-use crate::observe::watch::{Seen, WatchError, Watcher, now};
 
 /// Time between looks while threads come and go on cores; also how many paces lie before a look
 /// that nobody's start asks for.

@@ -6,9 +6,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
 use evenkeel_machine::{KindId, Machine, Nanos, PerKind};
-use evenkeel_policy::ThreadId;
 
-use super::mechanism::Mechanism;
 use super::shared::Slot;
 use crate::observe::counters::{IpcSampler, instructions_on, pmus};
 use crate::observe::watch::Cpu;
@@ -51,6 +49,15 @@ impl Sampled {
         }
     }
 
+    /// True if its counts are to be looked at now: a period has passed since they last were.
+    pub fn is_due(&mut self, now: Nanos) -> bool {
+        let due = now.saturating_sub(self.at) >= PERIOD;
+        if due {
+            self.at = now;
+        }
+        due
+    }
+
     /// Its slot begins to count from nothing.
     pub fn begin_anew(&mut self) {
         (self.instructions, self.time_on) = (PerKind::all(0), PerKind::all(0));
@@ -58,7 +65,7 @@ impl Sampled {
 
     /// Takes in what a slot has counted since; factors relative to the slowest kind where they are
     /// known.
-    fn take_in(
+    pub fn take_in(
         &mut self,
         slot: &Slot,
         machine: &Machine,
@@ -86,22 +93,5 @@ impl Sampled {
             }
         }
         known.then_some(factors)
-    }
-}
-
-impl Mechanism {
-    /// Looks at what a thread has retired, if it is time to.
-    pub(super) fn sample(&mut self, thread: ThreadId, slot: u32) {
-        let state = &mut self.threads[thread.index()];
-        let Some(sampled) = &mut state.sampled else { return };
-        if self.now.saturating_sub(sampled.at) < PERIOD {
-            return;
-        }
-        sampled.at = self.now;
-        let before = self.stats[thread.index()].speedup;
-        let known = sampled.take_in(&self.kernel.slots[slot as usize], &self.machine, before);
-        if let Some(factors) = known {
-            self.estimate(thread, factors);
-        }
     }
 }

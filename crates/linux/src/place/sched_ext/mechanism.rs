@@ -14,10 +14,10 @@ use evenkeel_policy::{
 use super::load::KernelSide;
 use super::shared::{MAX_CPUS, MAX_QUEUES, NONE, TEMPLATE_SLOT, pending};
 use super::thread::{Thread, UNIT};
+use crate::observe::watch::Tid;
 use crate::place::live::milestones::Milestones;
 use crate::place::live::roster::Roster;
 use crate::place::live::{Refusal, Sums, Totals, check_seen};
-use crate::observe::watch::Tid;
 
 /// How often, at most, an answer to what an answer brought about is told again in one look.
 const ROUNDS: usize = 4;

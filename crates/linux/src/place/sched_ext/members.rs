@@ -13,9 +13,9 @@ use std::path::PathBuf;
 use evenkeel_machine::Nanos;
 use rustix::process::Pid;
 
+use crate::observe::watch::{Tid, now, proc};
 use crate::place::affinity::kernel::{Kernel as _, Linux};
 use crate::place::class::{Class, class, is_in_sched_ext, put_into_sched_ext, set_class};
-use crate::observe::watch::{Tid, now, proc};
 
 /// How often a control group is read.
 const MOVES: Nanos = Nanos::from_secs(1);

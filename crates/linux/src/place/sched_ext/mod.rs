@@ -28,6 +28,7 @@ mod mechanism;
 pub mod members;
 mod observe;
 mod restarts;
+mod sampling;
 pub mod session;
 pub mod shared;
 pub mod support;

@@ -13,9 +13,9 @@ use super::counters::Sampled;
 use super::mechanism::Mechanism;
 use super::shared::{NONE, RATE_SHIFT, Slot, pending, state, text};
 use super::thread::{Before, Thread};
+use crate::observe::watch::Tid;
 use crate::place::live::roster::{Begun, put};
 use crate::place::live::speedups::{capacity_ratio, factors_of, paces};
-use crate::observe::watch::Tid;
 
 /// How often a slot that is being changed is read again.
 const TRIES: usize = 8;

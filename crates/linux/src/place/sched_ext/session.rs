@@ -2,7 +2,7 @@
 //!
 //! The session looks when the policy's timer is due; when the kernel side rings, which it does for
 //! new threads and for cores that found nothing to do (if the policy cares), never sooner than a
-//! pace after the last look ([`crate::place::live::pace`]); and otherwise every few milliseconds while
+//! pace after the last look ([`crate::live::pace`]); and otherwise every few milliseconds while
 //! there is something to see, and seldom when there is not. Where the policy says that it will have
 //! nothing to say before some time unless something changes, it looks at that time, and has the
 //! kernel side ring for whatever changes.
@@ -28,9 +28,9 @@ use super::restarts::Restarts;
 use super::shared::pending;
 use super::support::hotplug_sequence;
 use super::{LoadError, counters, support};
+use crate::observe::watch::now;
 use crate::place::live::pace::Pace;
 use crate::place::live::{self, Cost, Finished, Refusal, Totals, stay_on_fast_cores};
-use crate::observe::watch::now;
 
 /// Time between looks while there is something to see.
 const LOOK: Nanos = Nanos::from_millis(4);

@@ -4,8 +4,8 @@
 //! says so where it is used.
 
 #![allow(unsafe_code)]
-// Fields are explained in shared.h. Where that has `s32` for a CPU it is a `Word` here: NONE has the
-// same bits in both.
+// Fields are explained in shared.h. Where that has `s32` for a CPU it is a `Word` here: NONE has
+// the same bits in both.
 #![allow(missing_docs)]
 
 use std::io;

@@ -1,5 +1,5 @@
-//! A kernel side that does nothing by itself, for tests: memory of its own, and events that the test
-//! writes.
+//! A kernel side that does nothing by itself, for tests: memory of its own, and events that the
+//! test writes.
 
 use super::super::shared::Plain;
 use super::*;
