@@ -34,6 +34,8 @@
 //! - `worker after MS …`: any of these, after so long: whoever schedules it then knows the program
 //!   by its name.
 
+#![deny(clippy::undocumented_unsafe_blocks)]
+
 use std::env;
 use std::error::Error;
 use std::fs;

@@ -337,25 +337,25 @@ pub struct ExitInfo {
     pub dump: [AtomicU8; 32768],
 }
 
-/// Types that any bytes are a value of, and that may be written from outside at any time: atomics
-/// all through.
+/// Types of which any bytes are a value, and which may be written from outside at any time.
 ///
 /// # Safety
-/// `repr(C)`, nothing but atomic integers and arrays of them.
+/// `repr(C)`, with no fields but atomic integers and arrays of them.
 pub unsafe trait Plain {}
-// SAFETY: see above, each.
+// SAFETY: `repr(C)`, and each field is an atomic integer or an array of them.
 unsafe impl Plain for Slot {}
-// SAFETY: see above.
+// SAFETY: as for `Slot`.
 unsafe impl Plain for Queue {}
-// SAFETY: see above.
+// SAFETY: as for `Slot`.
 unsafe impl Plain for CpuCtx {}
-// SAFETY: see above.
+// SAFETY: as for `Slot`.
 unsafe impl Plain for Command {}
-// SAFETY: see above.
+// SAFETY: as for `Slot`.
 unsafe impl Plain for Globals {}
-// SAFETY: see above.
+// SAFETY: as for `Slot`.
 unsafe impl Plain for ExitInfo {}
-// SAFETY: see above. The kernel rounds the size of an array's values up to eight bytes.
+// SAFETY: one atomic integer. The kernel rounds the size of an array's values up to eight bytes,
+// which is this one's.
 unsafe impl Plain for Long {}
 
 /// An array map of the kernel's, mapped.
@@ -365,8 +365,7 @@ pub struct Shared<T> {
     bytes: usize,
 }
 
-// SAFETY: the memory is T's, which are atomics all through and so Sync; the mapping lives as long
-// as this.
+// SAFETY: the mapping lives as long as this, and T is `Sync`, so that any thread may use it.
 unsafe impl<T: Plain + Sync> Send for Shared<T> {}
 
 impl<T: Plain> Shared<T> {
@@ -389,16 +388,16 @@ impl<T: Plain> Deref for Shared<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: mapped for so many, page-aligned, until `drop`; T is atomics, so that others may
-        // write meanwhile.
+        // SAFETY: `map` has mapped `count` values, page-aligned, until `drop`. T is atomics, so that
+        // the kernel may write meanwhile.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.count) }
     }
 }
 
 impl<T> Drop for Shared<T> {
     fn drop(&mut self) {
-        // SAFETY: mapped by `map`, and nobody has a reference any more. If it fails, the mapping
-        // stays, which harms nobody.
+        // SAFETY: `map` has mapped it, and no reference into it outlives this. If it fails, the
+        // mapping stays, which does no harm.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }
