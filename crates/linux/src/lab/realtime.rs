@@ -13,7 +13,7 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 use crate::observe::watch::Cpu;
 
 /// How long a thread may take until it is on its CPU: others may have that for themselves.
-const PATIENCE: Duration = Duration::from_secs(2);
+const START_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Why there is no such thread.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ pub fn start(
         }
     };
     let thread = thread::Builder::new().name(name).spawn(whole).map_err(StartError::Thread)?;
-    match told.recv_timeout(PATIENCE) {
+    match told.recv_timeout(START_TIMEOUT) {
         Ok(ready) => ready.map(|()| thread),
         Err(RecvTimeoutError::Timeout) => Err(StartError::Thread(io::ErrorKind::TimedOut.into())),
         Err(RecvTimeoutError::Disconnected) => {
@@ -109,6 +109,6 @@ fn read(clock: ClockId) -> Nanos {
 pub fn sleep_until(time: Nanos) {
     let tv_sec = i64::try_from(time.0 / 1_000_000_000).unwrap_or(i64::MAX);
     let then = Timespec { tv_sec, tv_nsec: (time.0 % 1_000_000_000) as i64 };
-    // Whoever sleeps looks at the clock afterwards: an early end does no harm.
+    // Sleepers look at the clock afterwards: an early end does no harm.
     let _ = clock_nanosleep_absolute(ClockId::Monotonic, &then);
 }

@@ -2,8 +2,8 @@
 //!
 //! One thread goes round the CPUs several times and spins on each for a window of time. What counts
 //! is the work done per time on the clock, not per time on the CPU: a core of which something else
-//! takes a share is that much slower for everybody. The speed of a CPU is the median of its rounds,
-//! so that a passing disturbance of one round does not count; what stays is told as spread.
+//! takes a share is that much slower for every program. The speed of a CPU is the median of its
+//! rounds, so that a passing disturbance of one round does not count; what stays is told as spread.
 //!
 //! The spin is four chains of integer arithmetic that fit into registers. Programs that wait for
 //! memory differ less between kinds of core, those with long vectors may differ more: the figure is

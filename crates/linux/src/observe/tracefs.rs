@@ -13,7 +13,7 @@ use rustix::{
 };
 
 /// The tracepoint of wake-ups. It is met where the waker is, before the woken thread's core is
-/// told; `sched_wakeup` may be met on the other core, by whoever runs there.
+/// told; `sched_wakeup` may be met on the other core, by any thread that runs there.
 pub const WAKING: &str = "sched_waking";
 
 /// Why the kernel's description of a tracepoint cannot be had.
@@ -68,8 +68,8 @@ fn mounts() -> Vec<PathBuf> {
     table.lines().filter_map(tracefs).collect()
 }
 
-/// Reads a file from a mount that nobody else sees, and that goes when it is closed: the system's
-/// settings are not ours to change.
+/// Reads a file from a mount that no other process sees, and that goes when it is closed: the
+/// system's settings are not ours to change.
 fn from_private_mount(file: &str) -> io::Result<String> {
     let tracefs = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_create(&tracefs)?;

@@ -15,7 +15,7 @@ use std::{
 use evenkeel_machine::Nanos;
 
 use super::Pmu;
-use crate::observe::perf_event::{self as perf, Attr, Flag, Whom};
+use crate::observe::perf_event::{self as perf, Attr, Flag, Target};
 use crate::observe::watch::{Cpu, Tid};
 
 /// `PERF_FORMAT_TOTAL_TIME_ENABLED`, `_TOTAL_TIME_RUNNING`, `_GROUP`.
@@ -98,7 +98,7 @@ fn whole(readings: &[Reading], into: &mut [OnPmu]) {
 pub fn instructions_on(pmu: &Pmu, cpu: Cpu) -> io::Result<OwnedFd> {
     let attr =
         Attr::new(pmu.kind, pmu.instructions, &[Flag::ExcludeKernel, Flag::ExcludeHypervisor]);
-    perf::open(&attr, Whom::All, Some(cpu.0), None)
+    perf::open(&attr, Target::All, Some(cpu.0), None)
 }
 
 impl ThreadCounters {
@@ -115,7 +115,7 @@ impl ThreadCounters {
                 let mut attr =
                     Attr::new(pmu.kind, config, &[Flag::ExcludeKernel, Flag::ExcludeHypervisor]);
                 attr.read_format = READ_FORMAT;
-                perf::open(&attr, Whom::Thread(tid.0), None, group.map(OwnedFd::as_fd)).map_err(
+                perf::open(&attr, Target::Thread(tid.0), None, group.map(OwnedFd::as_fd)).map_err(
                     |source| CounterError::Open { pmu: pmu.name.clone(), tid: tid.0, source },
                 )
             };

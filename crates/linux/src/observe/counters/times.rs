@@ -1,5 +1,5 @@
 //! What the kernel's scheduler counts for a thread. Needs no privilege for one's own threads, and
-//! for anybody's no more than that `/proc` shows them (`hidepid`).
+//! for others no more than that `/proc` shows them (`hidepid`).
 
 use std::{
     fs::File,

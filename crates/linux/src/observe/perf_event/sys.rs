@@ -26,9 +26,9 @@ const FLAG_FD_CLOEXEC: libc::c_ulong = 1 << 3;
 const AT_DATA_HEAD: usize = 1024;
 const AT_DATA_TAIL: usize = 1032;
 
-/// Whom an event follows.
+/// What an event follows.
 #[derive(Clone, Copy, Debug)]
-pub enum Whom<'a> {
+pub enum Target<'a> {
     /// One thread, and what it forks if the event is inherited. 0 is the caller.
     Thread(i32),
     /// Whatever runs on the CPU.
@@ -45,14 +45,14 @@ pub enum Whom<'a> {
 /// has no such counter, ESRCH if the thread is gone.
 pub fn open(
     attr: &Attr,
-    whom: Whom<'_>,
+    target: Target<'_>,
     cpu: Option<u32>,
     group: Option<BorrowedFd<'_>>,
 ) -> io::Result<OwnedFd> {
-    let (pid, flags) = match whom {
-        Whom::Thread(tid) => (tid, FLAG_FD_CLOEXEC),
-        Whom::All => (-1, FLAG_FD_CLOEXEC),
-        Whom::Cgroup(directory) => (directory.as_raw_fd(), FLAG_FD_CLOEXEC | FLAG_PID_CGROUP),
+    let (pid, flags) = match target {
+        Target::Thread(tid) => (tid, FLAG_FD_CLOEXEC),
+        Target::All => (-1, FLAG_FD_CLOEXEC),
+        Target::Cgroup(directory) => (directory.as_raw_fd(), FLAG_FD_CLOEXEC | FLAG_PID_CGROUP),
     };
     let cpu = cpu.map_or(-1, |cpu| i32::try_from(cpu).unwrap_or(i32::MAX));
     let group = group.map_or(-1, |leader| leader.as_raw_fd());
@@ -62,7 +62,7 @@ pub fn open(
         libc::syscall(libc::SYS_perf_event_open, ptr::from_ref(attr), pid, cpu, group, flags)
     };
     match i32::try_from(fd) {
-        // SAFETY: the kernel has just made this descriptor for us, and nobody else knows of it.
+        // SAFETY: the kernel has just made this descriptor for us, and nothing else owns it.
         Ok(fd) if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
         _ => Err(io::Error::last_os_error()),
     }

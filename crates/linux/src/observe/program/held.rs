@@ -19,7 +19,7 @@ pub struct Held<'a> {
 }
 
 impl<'a> Held<'a> {
-    /// Makes the process. Whoever runs it may be killed: it goes on.
+    /// Makes the process. It goes on if its parent is killed.
     ///
     /// # Errors
     /// No process, no thread or no pipe can be made.

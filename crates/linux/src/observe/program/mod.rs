@@ -4,7 +4,7 @@
 //!
 //! What is typed (Ctrl-C, Ctrl-\, the end of the terminal) the kernel sends to the whole foreground
 //! group, the program included: we have nothing to pass on, and only must not die of it. What
-//! someone sends to us alone, with `kill`, is passed on. The two are told apart by who sent it
+//! someone sends to us alone, with `kill`, is passed on. The two are told apart by their sender
 //! (`si_code`: the kernel, or a process). Ctrl-Z stops us both, and `fg` continues us both.
 
 mod held;
@@ -49,7 +49,7 @@ pub struct Caught {
 }
 
 impl Caught {
-    /// Whether it asks whoever gets it to end.
+    /// True if it asks its receiver to end.
     pub fn is_to_end(&self) -> bool {
         matches!(self.signal, Signal::INT | Signal::TERM | Signal::HUP | Signal::QUIT)
     }
@@ -115,7 +115,7 @@ impl Drop for Signals {
     }
 }
 
-/// What becomes of a program when whoever runs it is killed.
+/// What becomes of a program when its parent is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bond {
     /// It goes on.
@@ -173,7 +173,7 @@ impl<'a> Program<'a> {
 
     fn pass(&self, Caught { signal, is_sent }: Caught) {
         if signal != Signal::CHILD && is_sent {
-            // It may have ended in the meantime; whoever waits sees that.
+            // It may have ended in the meantime; a wait shows that.
             let _ = kill_process(Pid::from_child(&self.child), signal);
         }
     }

@@ -77,7 +77,7 @@ impl Queue {
         // SAFETY: the set lives through the call; -1 asks for a new file.
         match unsafe { libc::signalfd(-1, &raw const signals.0, libc::SFD_CLOEXEC) } {
             -1 => Err(io::Error::last_os_error()),
-            // SAFETY: the file is new, and nobody else's.
+            // SAFETY: the file is new, and nothing else owns it.
             file => Ok(Self(unsafe { OwnedFd::from_raw_fd(file) })),
         }
     }
@@ -98,7 +98,7 @@ impl Queue {
     }
 }
 
-/// A child of this process that has ended and that nobody has waited for, if there is one. It stays
+/// A child of this process that has ended and has not been waited for, if there is one. It stays
 /// so.
 pub fn ended_child() -> Option<Pid> {
     let mut told = MaybeUninit::<libc::siginfo_t>::zeroed();
@@ -136,8 +136,8 @@ pub fn prepare(command: &mut Command, mask: Mask, with_parent: bool) {
 /// in the process, or its own copy would keep it waiting.
 pub fn hold(command: &mut Command, number: OwnedFd, go: OwnedFd, let_go: RawFd) {
     let before = move || {
-        // SAFETY: it is the process's copy of an end that is open in whoever forks it, which nobody
-        // uses here.
+        // SAFETY: it is the process's copy of an end that is open in its parent, and nothing uses
+        // it here.
         unsafe { rustix::io::close(let_go) };
         rustix::io::write(&number, &std::process::id().to_ne_bytes())?;
         match rustix::io::read(&go, &mut [0_u8; 1])? {

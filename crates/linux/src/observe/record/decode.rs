@@ -18,7 +18,7 @@ const TRAILER: usize = 24;
 
 /// What a record tells.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum Decoded {
     Seen(Seen),
     /// So many records could not be written.
     Lost(u64),
@@ -38,14 +38,14 @@ fn word(record: &[u8], at: usize) -> Option<u64> {
 
 /// Reads one record, header and all. `None`: it says nothing that we ask for, or is too short for
 /// what it is.
-pub fn decode(record: &[u8], tracepoints: &Tracepoints) -> Option<Told> {
+pub fn decode(record: &[u8], tracepoints: &Tracepoints) -> Option<Decoded> {
     let kind = u32::from_ne_bytes(bytes(record, 0)?);
     let misc = u16::from_ne_bytes(bytes(record, 4)?);
     let trailer = record.len().checked_sub(TRAILER);
     let told_at = || word(record, trailer? + 8);
     let (at, event) = match kind {
-        RECORD_LOST => return Some(Told::Lost(word(record, HEADER + 8)?)),
-        RECORD_LOST_SAMPLES => return Some(Told::Lost(word(record, HEADER)?)),
+        RECORD_LOST => return Some(Decoded::Lost(word(record, HEADER + 8)?)),
+        RECORD_LOST_SAMPLES => return Some(Decoded::Lost(word(record, HEADER)?)),
         RECORD_FORK => {
             let (process, child, parent) =
                 (tid(record, HEADER)?, tid(record, HEADER + 8)?, tid(record, HEADER + 12)?);
@@ -78,7 +78,7 @@ pub fn decode(record: &[u8], tracepoints: &Tracepoints) -> Option<Told> {
         }
         _ => return None,
     };
-    Some(Told::Seen(Seen { at: Nanos(at), event }))
+    Some(Decoded::Seen(Seen { at: Nanos(at), event }))
 }
 
 #[cfg(test)]
@@ -98,13 +98,13 @@ mod tests {
         [&kind.to_ne_bytes()[..], &misc.to_ne_bytes(), &size.to_ne_bytes(), &body].concat()
     }
 
-    fn seen(record: &[u8]) -> Option<Told> {
+    fn seen(record: &[u8]) -> Option<Decoded> {
         decode(record, &Tracepoints::parse(FORMATS))
     }
 
     #[test]
     fn starts_names_and_ends_are_told_with_their_times() {
-        let at = |at, event| Some(Told::Seen(Seen { at: Nanos(at), event }));
+        let at = |at, event| Some(Decoded::Seen(Seen { at: Nanos(at), event }));
         let trailer = [0, 0, 77, 0, 0, 0];
         let fork = record(RECORD_FORK, 0, &[&[5, 4, 6, 4, 99, 0][..], &trailer].concat());
         assert_eq!(
@@ -117,7 +117,7 @@ mod tests {
         let comm = record(RECORD_COMM, MISC_COMM_EXEC, &[&[5, 6, name, 0][..], &trailer].concat());
         let event = Event::Name { tid: Tid(6), process: Tid(5), name: "ab".into(), exec: true };
         assert_eq!(seen(&comm), at(77, event));
-        assert_eq!(seen(&record(RECORD_LOST, 0, &[0, 0, 12, 0])), Some(Told::Lost(12)));
+        assert_eq!(seen(&record(RECORD_LOST, 0, &[0, 0, 12, 0])), Some(Decoded::Lost(12)));
     }
 
     #[test]
@@ -126,7 +126,7 @@ mod tests {
         (raw[0], raw[1], raw[6]) = (u32::from_ne_bytes([58, 1, 0, 0]), 7, 9);
         let sample = record(RECORD_SAMPLE, 0, &[&[7, 7, 55, 0, 1, 0, 32][..], &raw].concat());
         let event = Event::Waking { tid: Tid(9), by: Some(Tid(7)) };
-        assert_eq!(seen(&sample), Some(Told::Seen(Seen { at: Nanos(55), event })));
+        assert_eq!(seen(&sample), Some(Decoded::Seen(Seen { at: Nanos(55), event })));
     }
 
     #[test]
@@ -134,7 +134,7 @@ mod tests {
         let words = [4, 5, 8, 9, 66, 0, 3, 0];
         let event = |preempted| Event::Switch { cpu: Cpu(3), from: Tid(9), preempted, to: Tid(5) };
         let told = |misc| match seen(&record(RECORD_SWITCH_CPU_WIDE, misc, &words)) {
-            Some(Told::Seen(Seen { at: Nanos(66), event })) => Some(event),
+            Some(Decoded::Seen(Seen { at: Nanos(66), event })) => Some(event),
             _ => None,
         };
         assert_eq!(

@@ -1,8 +1,8 @@
-//! The recorder: runs a program, and writes down when each of its threads had a core, and who woke
+//! The recorder: runs a program, and writes down when each of its threads had a core, and what woke
 //! it.
 //!
 //! Listens to perf's records of switches, forks, names and exits and to the scheduler's tracepoint
-//! `sched_waking`, on all CPUs: who wakes a thread may be an interrupt on any of them. What is not
+//! `sched_waking`, on all CPUs: a thread may be woken by an interrupt on any of them. What is not
 //! about the program is dropped as it is read.
 //!
 //! Switches are perf's own records and not the tracepoint `sched_switch`. Observed, on one machine
@@ -34,7 +34,7 @@ use crate::observe::tracefs::{self, TracefsError};
 use rings::Rings;
 
 /// How often the rings are emptied, and the affinities of threads read. Each time takes a core from
-/// whoever has it.
+/// the thread that has it.
 const INTERVAL: Duration = Duration::from_millis(50);
 
 /// With more threads than this, affinities are read of those only that were not there the last

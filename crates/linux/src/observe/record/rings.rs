@@ -8,10 +8,10 @@ use evenkeel_machine::Nanos;
 use rustix::fd::{AsFd as _, OwnedFd};
 
 use super::RecordError;
-use super::decode::{Told, decode};
+use super::decode::{Decoded, decode};
 use crate::observe::perf_event::{
     self as perf, Attr, Flag, Ring, SAMPLE_CPU, SAMPLE_RAW, SAMPLE_TID, SAMPLE_TIME,
-    SOFTWARE_DUMMY, TYPE_SOFTWARE, TYPE_TRACEPOINT, Whom,
+    SOFTWARE_DUMMY, TYPE_SOFTWARE, TYPE_TRACEPOINT, Target,
 };
 use crate::observe::watch::now;
 
@@ -87,14 +87,14 @@ impl Rings {
                 SOFTWARE_DUMMY,
                 &[Flag::Task, Flag::Comm, Flag::CommExec, Flag::ContextSwitch],
             );
-            let carrier = match perf::open(&tasks, Whom::All, Some(cpu), None) {
+            let carrier = match perf::open(&tasks, Target::All, Some(cpu), None) {
                 Err(error) if error.raw_os_error() == Some(libc::ENODEV) => continue,
                 carrier => carrier?,
             };
             let ring = Ring::map(carrier, pages)?;
             let mut waking = attr(TYPE_TRACEPOINT, waking, &[]);
             waking.sample_period = 1;
-            let event = perf::open(&waking, Whom::All, Some(cpu), None)?;
+            let event = perf::open(&waking, Target::All, Some(cpu), None)?;
             perf::set_output(event.as_fd(), &ring)?;
             events.push(event);
             rings.push(ring);
@@ -131,8 +131,8 @@ impl Rings {
             ring.refresh();
             while let Some(length) = ring.next(&mut record) {
                 match decode(&record[..length], &self.tracepoints) {
-                    Some(Told::Seen(seen)) => self.pending.push(seen),
-                    Some(Told::Lost(events)) => self.lost += events,
+                    Some(Decoded::Seen(seen)) => self.pending.push(seen),
+                    Some(Decoded::Lost(events)) => self.lost += events,
                     None => {}
                 }
             }

@@ -42,9 +42,9 @@ const EXIT: u32 = 0x8000_0000;
 const HEADERS: usize = 16 + 20;
 
 /// Bytes of messages that may wait for us: some 10,000 with what the kernel keeps with each.
-const ROOM: usize = 8 << 20;
+const RECEIVE_BUFFER_BYTES: usize = 8 << 20;
 /// The kernel answers the request to listen at once, unless it is not to be listened to from here.
-const ANSWER: Duration = Duration::from_millis(200);
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// A socket that the kernel sends its news to.
 #[derive(Debug)]
@@ -104,8 +104,8 @@ impl Connector {
         )
         .map_err(fail)?;
         // More room is better, and what there is does too.
-        if sockopt::set_socket_recv_buffer_size_force(&socket, ROOM).is_err() {
-            let _ = sockopt::set_socket_recv_buffer_size(&socket, ROOM);
+        if sockopt::set_socket_recv_buffer_size_force(&socket, RECEIVE_BUFFER_BYTES).is_err() {
+            let _ = sockopt::set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER_BYTES);
         }
         bind(&socket, &SocketAddrNetlink::new(0, IDX_PROC)).map_err(fail)?;
         let this = Self { socket };
@@ -146,7 +146,9 @@ impl Connector {
                 }
                 // Only where nothing is left to be read: we may have been stopped for that long,
                 // with the answer waiting for us.
-                Err(Errno::AGAIN) if begun.elapsed() >= ANSWER => return Err(Errno::TIMEDOUT),
+                Err(Errno::AGAIN) if begun.elapsed() >= ANSWER_TIMEOUT => {
+                    return Err(Errno::TIMEDOUT);
+                }
                 Err(Errno::AGAIN) => std::thread::sleep(Duration::from_millis(1)),
                 Err(Errno::NOBUFS) => {}
                 Err(error) => return Err(error),

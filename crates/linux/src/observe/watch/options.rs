@@ -23,9 +23,9 @@ pub struct Options {
     pub source: Source,
     /// Tell when threads get and leave cores, where the source can.
     pub switches: bool,
-    /// Tell when threads are woken, and by whom: an error where that cannot be told.
+    /// Tell when threads are woken, and by which: an error where that cannot be told.
     pub wakeups: bool,
-    /// To follow programs, have perf tell of everybody and pick them out (takes `CAP_PERFMON`),
+    /// To follow programs, have perf tell of all threads and pick them out (takes `CAP_PERFMON`),
     /// rather than by events that each of their threads carries. `None`: on machines of many cores,
     /// if allowed, where each new thread would carry many.
     pub wide: Option<bool>,

@@ -29,7 +29,7 @@ use super::{
     record::{LONGEST, Record, WakeFormat, decode},
     tasks::Tasks,
 };
-use crate::observe::perf_event::{self as perf, Attr, Flag, Ring, Whom};
+use crate::observe::perf_event::{self as perf, Attr, Flag, Ring, Target};
 
 /// Pages of a ring where memory may be locked freely: of 4 KiB, room for 32,000 switches or 18,000
 /// starts and ends.
@@ -125,7 +125,7 @@ fn ring(
     let wakeup = u32::try_from(wake_at(bytes)).unwrap_or(u32::MAX);
     let mut carrier = dummy(&[Flag::Disabled]);
     carrier.wakeup = wakeup;
-    match perf::open(&carrier, Whom::Thread(0), Some(cpu), None) {
+    match perf::open(&carrier, Target::Thread(0), Some(cpu), None) {
         Ok(event) => Ring::map(event, pages).map(Some).map_err(|source| refused(MAPPING, source)),
         Err(error) if error.raw_os_error() == Some(libc::ENODEV) => Ok(None),
         Err(error) => Err(refused("perf_event_open", error)),
@@ -183,19 +183,19 @@ impl Perf {
         self.cores.len()
     }
 
-    /// Opens an event on every CPU that sends its records to one of the CPU's rings. False if whom
+    /// Opens an event on every CPU that sends its records to one of the CPU's rings. False if what
     /// it was to follow is gone.
     fn send(
         &mut self,
         attr: &Attr,
-        whom: Whom<'_>,
+        target: Target<'_>,
         to: impl Fn(&Core) -> Option<usize>,
     ) -> Result<bool, WatchError> {
         for core in &self.cores {
             let Some(tap) = to(core) else { continue };
-            let opened = match perf::open(attr, whom, Some(core.cpu), None) {
+            let opened = match perf::open(attr, target, Some(core.cpu), None) {
                 Err(error) if error.raw_os_error() == Some(libc::EMFILE) && allow_more_files() => {
-                    perf::open(attr, whom, Some(core.cpu), None)
+                    perf::open(attr, target, Some(core.cpu), None)
                 }
                 other => other,
             };
@@ -222,19 +222,22 @@ impl Perf {
     ///
     /// # Errors
     /// If that is not allowed.
-    pub fn follow(&mut self, whom: Whom<'_>, options: &Options) -> Result<bool, WatchError> {
-        let inherit: &[Flag] = if matches!(whom, Whom::Thread(_)) { &[Flag::Inherit] } else { &[] };
+    pub fn follow(&mut self, target: Target<'_>, options: &Options) -> Result<bool, WatchError> {
+        let inherit: &[Flag] =
+            if matches!(target, Target::Thread(_)) { &[Flag::Inherit] } else { &[] };
         let event = |flags: &[Flag]| dummy(&[&[Flag::Disabled], inherit, flags].concat());
         // Switches first: once starts are told, nothing that follows them is to be missed.
         if options.switches {
             let others = self.events.len();
-            let sent = self.send(&event(&[Flag::ContextSwitch]), whom, |core| core.switches);
+            let sent = self.send(&event(&[Flag::ContextSwitch]), target, |core| core.switches);
             self.of_switches.extend(self.events.drain(others..));
             if !sent? {
                 return Ok(false);
             }
         }
-        self.send(&event(&[Flag::Task, Flag::Comm, Flag::CommExec]), whom, |core| Some(core.starts))
+        self.send(&event(&[Flag::Task, Flag::Comm, Flag::CommExec]), target, |core| {
+            Some(core.starts)
+        })
     }
 
     /// Has no more switches told. Those that were written are still to be drained.
@@ -243,7 +246,7 @@ impl Perf {
         self.of_switches.clear();
     }
 
-    /// Has wake-ups told, whoever wakes whomever.
+    /// Has all wake-ups told.
     ///
     /// # Errors
     /// If that is not allowed.
@@ -251,7 +254,7 @@ impl Perf {
         let mut attr = attr(perf::TYPE_TRACEPOINT, tracepoint, &[Flag::Disabled]);
         attr.sample_type |= perf::SAMPLE_RAW;
         attr.sample_period = 1;
-        self.send(&attr, Whom::All, |core| core.switches)?;
+        self.send(&attr, Target::All, |core| core.switches)?;
         self.wakes = Some(format);
         Ok(())
     }

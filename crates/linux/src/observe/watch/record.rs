@@ -1,5 +1,5 @@
-//! What the sources have in common: one thing that happened, not yet told apart by whom we follow;
-//! and how perf's bytes say it.
+//! What the sources have in common: one thing that happened, to a followed thread or not; and how
+//! perf's bytes say it.
 
 use evenkeel_machine::Nanos;
 

@@ -12,15 +12,15 @@ use super::{
     record::{Record, What},
 };
 
-/// Of whom a source tells.
+/// The threads that a source tells of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Only of threads that we follow, whoever is met is one of them; by events that each of them
-    /// carries, and loses when it begins a program with other rights.
+    /// Only threads that we follow, so that each that is met is one of them; by events that each of
+    /// them carries, and loses when it begins a program with other rights.
     Carried,
-    /// Only of threads that we follow, whoever is met is one of them.
+    /// Only threads that we follow, so that each that is met is one of them.
     Everybody,
-    /// Of everybody; we follow those that descend from the ones we began with.
+    /// All threads; we follow those that descend from the ones we began with.
     Descendants,
 }
 
@@ -60,7 +60,7 @@ struct Slot {
 /// events only: the kernel takes them away within microseconds of telling of the exec if the
 /// program has other rights (set-user-id). Unless the thread loses its core between the two, to a
 /// real-time thread or to the host: hence not microseconds.
-const DOUBTFUL: Nanos = Nanos::from_millis(100);
+const DOUBTFUL_END: Nanos = Nanos::from_millis(100);
 
 const PAGE: usize = 512;
 
@@ -113,7 +113,7 @@ impl Tasks {
         std::mem::take(&mut self.stale)
     }
 
-    /// One of those of whom it is not known whether they have ended.
+    /// A thread of which it is not known whether it has ended.
     pub fn pop_doubtful(&mut self) -> Option<Tid> {
         self.doubtful.pop()
     }
@@ -294,7 +294,7 @@ impl Tasks {
                 let exec = self.slot(tid).exec;
                 if self.scope == Scope::Carried
                     && exec.0 > 0
-                    && at.0 - exec.0 < DOUBTFUL.0
+                    && at.0 - exec.0 < DOUBTFUL_END.0
                     && self.follows(tid)
                 {
                     self.doubtful.push(tid);
@@ -309,8 +309,9 @@ impl Tasks {
                     State::On(cpu)
                 };
                 if before != State::On(cpu) {
-                    // Nobody told that it left the core where it was: records were lost, or it had
-                    // no events for a while (see `DOUBTFUL`). It could still run, for it does.
+                    // That it left the core where it was has not been told: records were lost, or
+                    // it had no events for a while (see `DOUBTFUL_END`). It could still run, for it
+                    // does.
                     if let State::On(cpu) = before {
                         into.push(Seen::Left { tid, cpu, at, preempted: true });
                     }
@@ -320,7 +321,7 @@ impl Tasks {
             }
             What::Out { tid, process, cpu, preempted } => {
                 if self.meet(tid, process, at, into) && self.slot(tid).state != State::Off {
-                    // If it moved and nobody told, it leaves the core that it was said to be on.
+                    // If it moved untold, it leaves the core that it was said to be on.
                     let cpu = if let State::On(told) = self.slot(tid).state { told } else { cpu };
                     self.slot_mut(tid).state = State::Off;
                     into.push(Seen::Left { tid, cpu, at, preempted });
@@ -405,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_calls_exec_takes_the_number_of_the_process_and_its_core() {
+    fn a_thread_that_calls_exec_takes_the_number_of_the_process_and_its_core() {
         let mut tasks = Tasks::new(Scope::Everybody);
         let (process, cpu) = (Tid(10), Cpu(1));
         admit(&mut tasks, &[fork(10, 10, 1, 1), fork(11, 10, 10, 10), fork(12, 10, 10, 10)]);
@@ -443,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_seen_on_another_core_has_left_the_one_before() {
+    fn a_thread_that_is_seen_on_another_core_has_left_the_one_before() {
         let mut tasks = Tasks::new(Scope::Everybody);
         let (tid, process) = (Tid(10), Tid(10));
         let on = |cpu| What::In { tid, process, cpu: Cpu(cpu) };
@@ -463,7 +464,7 @@ mod tests {
             (Scope::Carried, 3, Some(Tid(10))),
             // The host took the core away between the two.
             (Scope::Carried, thirty_ms, Some(Tid(10))),
-            (Scope::Carried, 2 + DOUBTFUL.0, None),
+            (Scope::Carried, 2 + DOUBTFUL_END.0, None),
             (Scope::Everybody, 3, None),
         ] {
             let mut tasks = Tasks::new(scope);

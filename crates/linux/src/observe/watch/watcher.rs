@@ -1,5 +1,5 @@
-//! The watcher: begins with whom to follow, finds a source that tells of them, and keeps what it
-//! knows in step with what is.
+//! The watcher: begins with the threads to follow, finds a source that tells of them, and keeps
+//! what it knows in step with what is.
 
 use std::{
     collections::BTreeSet,
@@ -21,16 +21,16 @@ use super::{
     tasks::{Scope, Tasks},
     tracepoint,
 };
-use crate::observe::perf_event::Whom;
+use crate::observe::perf_event::Target;
 
-/// Whom a watcher follows.
+/// What a watcher follows.
 #[derive(Debug)]
 enum Root {
     /// These processes, and what descends from them.
     Processes(Vec<Tid>),
-    /// Everybody.
+    /// All threads.
     Machine,
-    /// Whoever is in the cgroup of this directory.
+    /// Threads in the cgroup of this directory.
     Cgroup(PathBuf),
 }
 
@@ -38,21 +38,21 @@ enum Root {
 #[derive(Debug)]
 enum Tap {
     Perf(Perf),
-    /// Perf, told of everybody, of whom we follow some.
+    /// Perf, told of all threads, of which we follow some.
     Wide(Perf),
     Connector(Connector),
     /// Nowhere but in `/proc`.
     Poll,
 }
 
-/// Above this many cores, programs are followed by telling of everybody, if allowed. A thread
+/// Above this many cores, programs are followed by telling of all threads, if allowed. A thread
 /// carries two events for each core and pays 2 us for each (see the measurements at the head of
 /// [`super`]): with eight cores more than 30 us, about as much as starting and ending it costs
 /// without us.
 const MANY_CORES: usize = 8;
 
-/// How often it is looked who has moved into a cgroup, or out of it: no source tells.
-const MOVES: Duration = Duration::from_secs(1);
+/// How often a cgroup is read for threads that moved in or out: no source tells.
+const CGROUP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Watches threads. Drop it, and they go on unwatched.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ pub struct Watcher {
     root: Root,
     options: Options,
     /// Children of our own process that were there before and are not followed.
-    strangers: Vec<Tid>,
+    other_children: Vec<Tid>,
     /// What was found while attaching, and not told yet.
     early: Vec<Seen>,
     /// Why better sources are not used.
@@ -162,7 +162,7 @@ impl Watcher {
             tasks: Tasks::new(scope),
             root,
             options: options.clone(),
-            strangers: Vec::new(),
+            other_children: Vec::new(),
             early: Vec::new(),
             refused,
             left_out: BTreeSet::new(),
@@ -170,7 +170,7 @@ impl Watcher {
         if matches!(watcher.tap, Tap::Poll) {
             watcher.look_every(options.interval)?;
         } else if matches!(watcher.root, Root::Cgroup(_)) {
-            watcher.look_every(MOVES)?;
+            watcher.look_every(CGROUP_INTERVAL)?;
         }
         watcher.attach()?;
         Ok(watcher)
@@ -189,7 +189,7 @@ impl Watcher {
         }
     }
 
-    /// Perf, if it is allowed for these; nobody is followed yet but by what follows all.
+    /// Perf, if it is allowed for these; no thread is followed yet but by what follows all.
     fn perf(root: &Root, options: &Options, poll: &PollSet) -> Result<Tap, WatchError> {
         let mut perf = Perf::open(options, poll)?;
         if options.wakeups {
@@ -198,9 +198,9 @@ impl Watcher {
         }
         match root {
             Root::Processes(_) if options.wide.unwrap_or(perf.cores() > MANY_CORES) => {
-                match perf.follow(Whom::All, options) {
+                match perf.follow(Target::All, options) {
                     Ok(_) => return Ok(Tap::Wide(perf)),
-                    // Not ours to know of everybody: then by the threads.
+                    // Not allowed for all threads: then thread by thread.
                     Err(WatchError::NotAllowed { .. }) if options.wide.is_none() => {
                         return Self::perf(
                             root,
@@ -215,16 +215,16 @@ impl Watcher {
                 // Whether we may: the first is asked for now, so that another source can be used if
                 // not.
                 if let Some(&first) = processes.first()
-                    && !perf.follow(Whom::Thread(first.0), options)?
+                    && !perf.follow(Target::Thread(first.0), options)?
                 {
                     return Err(WatchError::Gone(first.0));
                 }
             }
-            Root::Machine => drop(perf.follow(Whom::All, options)?),
+            Root::Machine => drop(perf.follow(Target::All, options)?),
             Root::Cgroup(path) => {
                 let directory = File::open(path)
                     .map_err(|source| WatchError::Read { path: path.clone(), source })?;
-                perf.follow(Whom::Cgroup(&directory), options)?;
+                perf.follow(Target::Cgroup(&directory), options)?;
             }
         }
         Ok(Tap::Perf(perf))
@@ -266,13 +266,13 @@ impl Watcher {
         Ok(())
     }
 
-    /// Finds those who are there already, until nobody is left whom the source does not follow.
+    /// Finds threads that are there already, until the source follows all of them.
     fn attach(&mut self) -> Result<(), WatchError> {
         if let Root::Processes(processes) = &self.root {
             let own = Tid(rustix::process::getpid().as_raw_nonzero().get());
-            self.strangers = children(own);
-            self.strangers.retain(|child| !processes.contains(child));
-            self.strangers.sort_unstable();
+            self.other_children = children(own);
+            self.other_children.retain(|child| !processes.contains(child));
+            self.other_children.sort_unstable();
         }
         let mut early = Vec::new();
         let mut at = now();
@@ -286,7 +286,7 @@ impl Watcher {
                     (Tap::Perf(perf), Root::Processes(processes))
                         if Some(&tid) != processes.first() =>
                     {
-                        match perf.follow(Whom::Thread(tid.0), &self.options) {
+                        match perf.follow(Target::Thread(tid.0), &self.options) {
                             Err(WatchError::NotAllowed { .. }) if !processes.contains(&process) => {
                                 self.left_out.insert(process);
                                 false
@@ -302,8 +302,8 @@ impl Watcher {
             if !news {
                 break;
             }
-            // Those who were forked by one whom we follow by now are followed too, and are not to
-            // be followed twice.
+            // Threads that were forked by one that is followed by now are followed too, and must
+            // not be followed twice.
             at = self.pump(&mut early);
         }
         self.early = early;
@@ -353,7 +353,7 @@ impl Watcher {
             processes.extend(
                 children(own)
                     .into_iter()
-                    .filter(|child| self.strangers.binary_search(child).is_err()),
+                    .filter(|child| self.other_children.binary_search(child).is_err()),
             );
         }
         processes.sort_unstable();
@@ -361,7 +361,7 @@ impl Watcher {
         while let Some(process) = processes.pop() {
             for tid in proc::threads(process) {
                 self.find(tid, process, at, into);
-                let ours = |child: &Tid| self.strangers.binary_search(child).is_err();
+                let ours = |child: &Tid| self.other_children.binary_search(child).is_err();
                 processes.extend(proc::children(process, tid).into_iter().filter(ours));
             }
         }
@@ -383,7 +383,7 @@ impl Watcher {
                 continue;
             }
             if let Tap::Perf(perf) = &mut self.tap {
-                followed &= perf.follow(Whom::Thread(tid.0), &self.options).unwrap_or(false);
+                followed &= perf.follow(Target::Thread(tid.0), &self.options).unwrap_or(false);
             }
             self.find(tid, process, at, into);
             let threads = proc::threads(process).into_iter().map(|tid| (tid, process));

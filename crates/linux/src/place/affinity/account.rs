@@ -13,7 +13,7 @@ use evenkeel_policy::{Interest, ThreadId};
 
 use super::kernel::Kernel;
 use super::mechanism::Mechanism;
-use crate::place::live::speedups::paces;
+use crate::place::live::speedups::relative_speeds;
 
 impl<K: Kernel> Mechanism<K> {
     /// Brings a thread's times up to `to`.
@@ -33,7 +33,8 @@ impl<K: Kernel> Mechanism<K> {
             self.busy[core.index()] += ran;
             let kind = self.machine.cores[core.index()].kind;
             stats.time_on[kind] += ran;
-            let work = Work(((u128::from(ran.0) * u128::from(state.pace[kind])) >> 16) as u64);
+            let work =
+                Work(((u128::from(ran.0) * u128::from(state.relative_speed[kind])) >> 16) as u64);
             stats.retired += work;
             stats.since_milestone += work;
             let charged = u128::from(ran.0) * u128::from(state.charge[kind]);
@@ -50,7 +51,7 @@ impl<K: Kernel> Mechanism<K> {
     /// Speedup factors of a thread, relative to the slowest kind.
     pub(super) fn set_speedup(&mut self, thread: ThreadId, factors: PerKind<f32>) {
         self.stats[thread.index()].speedup = factors;
-        self.threads[thread.index()].pace = paces(&self.machine, &factors);
+        self.threads[thread.index()].relative_speed = relative_speeds(&self.machine, &factors);
     }
 
     /// A thread has changed its state or its core: its load follows another signal from now on.

@@ -25,12 +25,12 @@ use super::mechanism::Mechanism;
 use super::thread::{Mask, Place};
 
 /// Threads that the sweep looks at in one look of the mechanism, at least.
-const SWEEP: usize = 4;
+const MIN_SWEEP_THREADS: usize = 4;
 
 /// A parked thread that has had no core for so long is let back among the others until it is placed
-/// again, whatever the policy has in mind: nobody starves because a policy errs. (The kernel's own
-/// watchdog over sched_ext gives 30 s.)
-const PATIENCE: Nanos = Nanos::from_secs(1);
+/// again, so that a wrong policy starves no thread. (The kernel's own watchdog over sched_ext gives
+/// 30 s.)
+const STARVATION_LIMIT: Nanos = Nanos::from_secs(1);
 
 impl<K: Kernel> Mechanism<K> {
     /// Masks that were there before, to be written down before the next call of
@@ -45,7 +45,7 @@ impl<K: Kernel> Mechanism<K> {
         self.placed_first.drain(..)
     }
 
-    /// Finds out whose mask is to be changed, and notes for the journal what it was.
+    /// Finds the threads whose masks are to be changed, and notes for the journal what those were.
     pub(super) fn apply(&mut self) {
         self.sweep();
         let mut changed = std::mem::take(&mut self.changed);
@@ -58,7 +58,7 @@ impl<K: Kernel> Mechanism<K> {
     /// Whether there is something to ask for, and it may be asked; looks at the present mask.
     fn prepare(&mut self, thread: ThreadId) -> bool {
         let state = &self.threads[thread.index()];
-        if state.ended || !state.told || matches!(state.mask, Mask::Own | Mask::Refused) {
+        if state.ended || !state.announced || matches!(state.mask, Mask::Own | Mask::Refused) {
             return false;
         }
         let Some((cpus, parked)) = self.wanted(thread) else { return false };
@@ -148,8 +148,8 @@ impl<K: Kernel> Mechanism<K> {
             self.chose(thread, &present);
             return false;
         }
-        // The class first: whoever has a core is not to stay in SCHED_IDLE because of what becomes
-        // of its mask.
+        // The class first: a thread with a core must not stay in SCHED_IDLE because its mask could
+        // not be set.
         if !self.settle_class(thread, parked) {
             return false;
         }
@@ -199,15 +199,15 @@ impl<K: Kernel> Mechanism<K> {
             return true;
         }
         let tid = state.tid;
-        let Ok(standing) = self.kernel.standing(tid) else { return false };
-        if standing.class == Class::Urgent {
+        let Ok(params) = self.kernel.sched_params(tid) else { return false };
+        if params.class == Class::Urgent {
             self.becomes_foreign(thread);
             return false;
         }
         let state = &mut self.threads[thread.index()];
-        let is_parked = standing.class == Class::Idle && state.class != Class::Idle;
+        let is_parked = params.class == Class::Idle && state.class != Class::Idle;
         if !is_parked {
-            state.class = standing.class;
+            state.class = params.class;
         }
         state.parked = is_parked;
         if is_parked != parked {
@@ -221,11 +221,10 @@ impl<K: Kernel> Mechanism<K> {
         true
     }
 
-    /// A thread has left the normal classes: it gets its CPUs back, and is nobody's to place from
-    /// now on.
+    /// A thread has left the normal classes: it gets its CPUs back, and is not placed from now on.
     fn becomes_foreign(&mut self, thread: ThreadId) {
         let state = &mut self.threads[thread.index()];
-        state.told = false;
+        state.announced = false;
         state.foreign = true;
         let (tid, original) = (state.tid, state.original);
         if matches!(state.mask, Mask::Set(_) | Mask::Inherited(_))
@@ -302,7 +301,7 @@ impl<K: Kernel> Mechanism<K> {
         self.threads[thread.index()].mask = Mask::Own;
         self.stats[thread.index()].restricted = true;
         self.affinity[thread.index()] = Some(cores.into());
-        if self.threads[thread.index()].told {
+        if self.threads[thread.index()].announced {
             // It starts anew, as a thread that may run on some cores only; one that may run on none
             // of ours is not the policy's.
             self.leave(thread);
@@ -315,24 +314,27 @@ impl<K: Kernel> Mechanism<K> {
                 }
             } else if let Ok(at) = self.live.binary_search(&thread) {
                 self.live.remove(at);
-                self.threads[thread.index()].told = false;
+                self.threads[thread.index()].announced = false;
                 self.threads[thread.index()].foreign = true;
             }
         }
     }
 
-    /// Looks at some threads, so many that each has its turn every [`PATIENCE`]: has one waited for
-    /// too long, chosen its own CPUs, another nice value, another class?
+    /// Looks at some threads, so many that each has its turn every [`STARVATION_LIMIT`]: has one
+    /// waited for too long, chosen its own CPUs, another nice value, another class?
     fn sweep(&mut self) {
         let elapsed = self.now.saturating_sub(std::mem::replace(&mut self.swept_at, self.now));
         let turns = (self.live.len() as u128 * u128::from(elapsed.0))
-            .div_ceil(u128::from(PATIENCE.0)) as usize;
-        for _ in 0..turns.clamp(SWEEP, SWEEP.max(self.live.len())).min(self.live.len()) {
+            .div_ceil(u128::from(STARVATION_LIMIT.0)) as usize;
+        for _ in 0..turns
+            .clamp(MIN_SWEEP_THREADS, MIN_SWEEP_THREADS.max(self.live.len()))
+            .min(self.live.len())
+        {
             self.swept = (self.swept + 1) % self.live.len().max(1);
             let Some(&thread) = self.live.get(self.swept) else { return };
             let state = &mut self.threads[thread.index()];
             let last = state.counted.max(self.stats[thread.index()].since);
-            if state.parked && state.runnable && self.now.saturating_sub(last) > PATIENCE {
+            if state.parked && state.runnable && self.now.saturating_sub(last) > STARVATION_LIMIT {
                 state.overdue = true;
                 self.changed.push(thread);
             }
@@ -346,12 +348,12 @@ impl<K: Kernel> Mechanism<K> {
                 continue;
             }
             let state = &self.threads[thread.index()];
-            let Ok(standing) = self.kernel.standing(state.tid) else { continue };
-            if standing.class == Class::Urgent {
+            let Ok(params) = self.kernel.sched_params(state.tid) else { continue };
+            if params.class == Class::Urgent {
                 self.becomes_foreign(thread);
             } else if !state.parked {
-                self.threads[thread.index()].class = standing.class;
-                self.stats[thread.index()].weight = standing.weight();
+                self.threads[thread.index()].class = params.class;
+                self.stats[thread.index()].weight = params.weight();
             }
         }
     }
@@ -369,7 +371,7 @@ impl<K: Kernel> Mechanism<K> {
                 && touched
                 && self.kernel.affinity(tid).is_ok_and(|present| self.is_ours(thread, &present))
             {
-                // Whoever has gone meanwhile has nothing to be restored.
+                // A thread that has ended meanwhile has nothing to be restored.
                 let _ = self.kernel.set_affinity(tid, &original);
             }
             let state = &self.threads[index];
@@ -377,7 +379,7 @@ impl<K: Kernel> Mechanism<K> {
             // since.
             if (state.parked || matches!(state.mask, Mask::Inherited(_)))
                 && class != Class::Idle
-                && self.kernel.standing(tid).is_ok_and(|standing| standing.class == Class::Idle)
+                && self.kernel.sched_params(tid).is_ok_and(|params| params.class == Class::Idle)
             {
                 let _ = self.kernel.set_class(tid, class);
             }

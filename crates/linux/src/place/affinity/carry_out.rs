@@ -14,12 +14,12 @@ use super::thread::Place;
 impl<K: Kernel> Mechanism<K> {
     /// Does what has been said, new queues first.
     pub(super) fn carry_out_all(&mut self) {
-        let mut say = std::mem::take(&mut self.say);
-        say.drain_queues_first(|directive| {
+        let mut directives = std::mem::take(&mut self.directives);
+        directives.drain_queues_first(|directive| {
             // What names a thread that has ended came late.
             let _ = carry_out(self, directive);
         });
-        self.say = say;
+        self.directives = directives;
     }
 
     /// Where the threads of each queue may wait: cores that have it in the first tier, and those
@@ -58,7 +58,7 @@ impl<K: Kernel> Directed for Mechanism<K> {
     }
 
     fn is_placed(&self, thread: ThreadId) -> bool {
-        self.threads.get(thread.index()).is_some_and(|state| state.told && !state.ended)
+        self.threads.get(thread.index()).is_some_and(|state| state.announced && !state.ended)
     }
 
     fn make_queue(&mut self, clock: Clock) {

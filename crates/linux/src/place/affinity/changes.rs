@@ -30,13 +30,13 @@ impl<K: Kernel> Mechanism<K> {
         for core in 0..self.cores.len() {
             let idle = self.placed[core].is_none() && self.on_core[core].is_none();
             if idle
-                && !self.idle_told[core]
+                && !self.announced_idle[core]
                 && self.services[core].is_used()
                 && self.interest.wants(Interest::CORE_IDLE)
             {
                 self.events.push(Event::CoreIdle(CoreId(core as u32)));
             }
-            self.idle_told[core] = idle;
+            self.announced_idle[core] = idle;
         }
     }
 
@@ -46,7 +46,7 @@ impl<K: Kernel> Mechanism<K> {
         let milestone = std::mem::take(&mut self.threads[index].at_milestone);
         let (told, ended, runnable) = {
             let state = &self.threads[index];
-            (state.told, state.ended, state.runnable)
+            (state.announced, state.ended, state.runnable)
         };
         if ended {
             self.leave(thread);
@@ -66,7 +66,7 @@ impl<K: Kernel> Mechanism<K> {
             if self.threads[index].foreign {
                 return;
             }
-            self.threads[index].told = true;
+            self.threads[index].announced = true;
             let at = self.live.partition_point(|&live| live < thread);
             self.live.insert(at, thread);
             self.stats[index].state = if runnable { State::Ready } else { State::Blocked };
@@ -76,8 +76,8 @@ impl<K: Kernel> Mechanism<K> {
             } else if runnable {
                 self.arrivals.push(thread);
             } else if self.interest.wants(Interest::BLOCKED) {
-                // To policies whoever starts is runnable; most of those that were there before
-                // sleep.
+                // A policy takes a thread that starts for runnable; most of those that were there
+                // before sleep.
                 self.events.push(Event::Blocked(thread));
             }
             self.note_load(thread);
@@ -115,7 +115,7 @@ impl<K: Kernel> Mechanism<K> {
         self.change(thread);
     }
 
-    /// Shows loose threads where they are, on cores that nobody has been put on.
+    /// Shows loose threads where they are, on cores without a thread.
     fn show_loose(&mut self) {
         for core in 0..self.cores.len() {
             self.cores[core].running = self.placed[core];

@@ -1,10 +1,10 @@
-//! Who gets which core.
+//! Which thread gets which core.
 //!
-//! As in any mechanism of the contract: whoever becomes ready takes an idle core that serves its
-//! queue, by the queue's preference, or preempts where the policy lets it; a core without a thread,
-//! or whose thread's slice has been used up, picks by its tiers. What is different here: the kernel
-//! goes on scheduling below, so that a core is never without work while its queues' threads may run
-//! there.
+//! As in any mechanism of the contract: a thread that becomes ready takes an idle core that serves
+//! its queue, by the queue's preference, or preempts where the policy lets it; a core without a
+//! thread, or whose thread's slice has been used up, picks by its tiers. What is different here:
+//! the kernel goes on scheduling below, so that a core is never without work while its queues'
+//! threads may run there.
 
 use evenkeel_machine::{CoreId, KindId, Nanos};
 use evenkeel_policy::{Choose, Event, Interest, Order, QueueId, Slice, State, ThreadId};
@@ -26,8 +26,8 @@ impl<K: Kernel> Mechanism<K> {
             }
             nowhere
         });
-        // A core that has just lost its thread picks by its tiers: who waits must not lose to who
-        // happens to come now.
+        // A core that has just lost its thread picks by its tiers: a waiting thread must not lose
+        // to one that happens to come now.
         for core in 0..self.placed.len() {
             if std::mem::take(&mut self.called[core]) {
                 self.pick_if_free(CoreId(core as u32));
@@ -53,7 +53,7 @@ impl<K: Kernel> Mechanism<K> {
         }
     }
 
-    /// When the first slice will have been used up; only where somebody waits.
+    /// When the first slice will have been used up, of cores for which a thread waits.
     pub(super) fn next_slice_end(&self) -> Option<Nanos> {
         if self.waiting.iter().all(|&waiting| waiting == 0) {
             return None;
@@ -96,8 +96,8 @@ impl<K: Kernel> Mechanism<K> {
             let (number, batch) = (state.slice_number, state.slice.batch);
             let follows = number < batch && self.may_go_on(CoreId(core as u32), thread);
             let state = &mut self.threads[thread.index()];
-            // Nobody looked when it ended: of a slice that is a share of something, or one of
-            // several in a row, that is taken off the next.
+            // The slice ended between two looks. What was run beyond it is taken off the next, if
+            // slices are shares or come in a row.
             state.used =
                 if state.slice.carry || follows { state.used - slice } else { Nanos::ZERO };
             state.left = None;
@@ -127,9 +127,9 @@ impl<K: Kernel> Mechanism<K> {
         }
     }
 
-    /// Whether a thread may have another slice of those that it may have in a row: its core serves
-    /// its queue, and nobody who has woken or started and had no core since waits in the core's
-    /// first tier, or among those who may be its guests.
+    /// True if a thread may have another slice in a row. Its core must serve its queue, and no new
+    /// arrival, woken or started without a core since, may wait in the core's first tier or among
+    /// its guests.
     fn may_go_on(&self, core: CoreId, thread: ThreadId) -> bool {
         let service = &self.services[core.index()];
         let queues = || service.first_tier().iter().chain(self.guests[core.index()].queues());
@@ -222,7 +222,7 @@ impl<K: Kernel> Mechanism<K> {
         }
     }
 
-    /// Least key, and whose it is.
+    /// The thread with the least key, and that key.
     fn least_key(&self, core: CoreId, queues: &[QueueId]) -> Option<(u64, ThreadId)> {
         let firsts = queues.iter().enumerate().filter_map(|(rank, &queue)| {
             let (thread, key) = self.first_for(core, queue)?;
@@ -243,7 +243,8 @@ impl<K: Kernel> Mechanism<K> {
         matches!(place, Some(Place::Queue(queue)) if self.guests[core.index()].contains(queue))
     }
 
-    /// Whether a key is so much less than those of a core's own that whose it is may be its guest.
+    /// True if a key is so much less than those of a core's own threads that its thread may be a
+    /// guest there.
     fn is_far_behind(&self, core: CoreId, key: u64) -> bool {
         let service = &self.services[core.index()];
         let own = service.own_queue().and_then(|own| self.first_for(core, own));
@@ -277,7 +278,7 @@ impl<K: Kernel> Mechanism<K> {
         best.map(|(_, thread)| thread)
     }
 
-    /// A thread that waits, or is nowhere, gets a core that nobody has.
+    /// A thread that waits, or is nowhere, gets a free core.
     pub(super) fn put(&mut self, thread: ThreadId, core: CoreId) {
         if let (Place::Nowhere, Some(queue)) =
             (self.threads[thread.index()].place, self.stats[thread.index()].queue)
@@ -307,7 +308,7 @@ impl<K: Kernel> Mechanism<K> {
             && shown != thread
             && self.stats[shown.index()].state == State::Running
         {
-            // A loose thread: it may still run there, but nobody has put it there.
+            // A loose thread: it may still run there, but was not put there.
             self.stats[shown.index()].state = State::Ready;
         }
         let stats = &mut self.stats[thread.index()];

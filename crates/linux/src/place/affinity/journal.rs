@@ -10,10 +10,10 @@
 //! ```
 //!
 //! `START` is the start time in `/proc/N/stat` (field 22), so that a number that was given to
-//! somebody else meanwhile is told apart; `CLASS` is `other`, `batch` or `idle`, or `own` for a
+//! another thread meanwhile is told apart; `CLASS` is `other`, `batch` or `idle`, or `own` for a
 //! thread that has chosen its CPUs itself and keeps them; `CPUS` a list as Linux writes them. A
-//! session that ends in order removes its file. Whoever starts next looks for files whose process
-//! is gone, and gives the threads in them, their processes' other threads, and all that were forked
+//! session that ends in order removes its file. The next session looks for files whose process is
+//! gone, and gives the threads in them, their processes' other threads, and all that were forked
 //! since, their masks back ([`recover`]). A last line that was cut off is passed over: what it was
 //! to tell had not been done yet.
 
@@ -71,7 +71,7 @@ pub fn directory() -> PathBuf {
 /// Makes the directory, for its user alone.
 ///
 /// # Errors
-/// It cannot be made, or is somebody else's: then what is written there could be anybody's.
+/// It cannot be made, or belongs to another user, who could then write there.
 pub fn make_directory(directory: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     let owner = fs::symlink_metadata(directory)?;
@@ -171,7 +171,7 @@ pub fn recover(directory: &Path, kernel: &mut impl Kernel) -> io::Result<Recover
         {
             continue;
         }
-        // A file of somebody else's, or none at all, tells nothing.
+        // A file of another user, or none at all, tells nothing.
         let ours = |metadata: fs::Metadata| {
             metadata.is_file() && metadata.uid() == rustix::process::geteuid().as_raw()
         };
@@ -187,7 +187,7 @@ pub fn recover(directory: &Path, kernel: &mut impl Kernel) -> io::Result<Recover
         }
         recovered.sessions += 1;
         recovered.threads += put_back(&entries, kernel);
-        // Whether or not everybody was still there: what could be put back has been.
+        // What could be put back has been, for all threads that were still there.
         let _ = fs::remove_file(&path);
     }
     Ok(recovered)
@@ -228,7 +228,7 @@ fn put_back(entries: &[(Entry, u64)], kernel: &mut impl Kernel) -> usize {
         .filter(|(entry, start)| is_there(entry, *start))
         .map(|(entry, _)| entry)
         .collect();
-    // Whoever has chosen is passed over, also where it was written down before it chose.
+    // A thread that has chosen its CPUs is passed over, also if it was written down before.
     let mut done: HashSet<Tid> =
         there.iter().filter(|entry| entry.own).map(|entry| entry.tid).collect();
     let mut count = 0;
@@ -239,7 +239,7 @@ fn put_back(entries: &[(Entry, u64)], kernel: &mut impl Kernel) -> usize {
             count += usize::from(give(entry.tid, entry, kernel));
         }
     }
-    // Threads that were forked when nobody wrote down any more have what their parents had then.
+    // Threads that were forked after the session had died have what their parents had then.
     let mut walked = HashSet::new();
     for entry in &others {
         let Ok(Some(process)) = process_of(entry.tid) else { continue };
@@ -261,8 +261,8 @@ fn put_back(entries: &[(Entry, u64)], kernel: &mut impl Kernel) -> usize {
     count
 }
 
-/// Gives a thread its CPUs and class back, where it has fewer now: whoever has more, or others, was
-/// given them by somebody else.
+/// Gives a thread its CPUs and class back, if it has fewer now: more CPUs, or others, were given to
+/// it by another program.
 fn give(tid: Tid, as_it_was: &Entry, kernel: &mut impl Kernel) -> bool {
     let narrowed = |now: CpuSet| {
         now != as_it_was.cpus
@@ -270,9 +270,9 @@ fn give(tid: Tid, as_it_was: &Entry, kernel: &mut impl Kernel) -> bool {
     };
     let given = kernel.affinity(tid).is_ok_and(narrowed)
         && kernel.set_affinity(tid, &as_it_was.cpus).is_ok();
-    let parked = kernel.standing(tid).is_ok_and(|standing| standing.class == Class::Idle);
+    let parked = kernel.sched_params(tid).is_ok_and(|params| params.class == Class::Idle);
     if parked && as_it_was.class != Class::Idle {
-        // Not allowed without CAP_SYS_NICE; but then nobody was parked either.
+        // Not allowed without CAP_SYS_NICE; but then no thread was parked either.
         let _ = kernel.set_class(tid, as_it_was.class);
     }
     given

@@ -21,8 +21,7 @@ pub trait Kernel {
     /// Sets them. When this returns, a running thread has changed CPUs.
     ///
     /// # Errors
-    /// No such thread (`ESRCH`), somebody else's (`EPERM`), none of the CPUs may be used
-    /// (`EINVAL`).
+    /// No such thread (`ESRCH`), another user's (`EPERM`), none of the CPUs may be used (`EINVAL`).
     fn set_affinity(&mut self, thread: Tid, cpus: &CpuSet) -> io::Result<()>;
 
     /// Puts a thread into one of the normal classes.
@@ -39,9 +38,9 @@ pub trait Kernel {
     ///
     /// # Errors
     /// No such thread.
-    fn standing(&mut self, thread: Tid) -> io::Result<Standing>;
+    fn sched_params(&mut self, thread: Tid) -> io::Result<SchedParams>;
 
-    /// Whether it is a thread of the kernel: nobody's to place.
+    /// True if it is a thread of the kernel, which is not placed.
     fn is_of_kernel(&mut self, thread: Tid) -> bool;
 
     /// The process that forked this one, as far as it is known.
@@ -50,14 +49,14 @@ pub trait Kernel {
 
 /// How the kernel schedules a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct SchedParams {
     /// Nice value, -20 to 19.
     pub nice: i8,
     /// Class.
     pub class: Class,
 }
 
-impl Standing {
+impl SchedParams {
     /// Weight among normal threads.
     pub fn weight(self) -> u32 {
         if self.class == Class::Idle {
@@ -109,11 +108,11 @@ impl Kernel for Linux {
         can_place_others()
     }
 
-    fn standing(&mut self, thread: Tid) -> io::Result<Standing> {
+    fn sched_params(&mut self, thread: Tid) -> io::Result<SchedParams> {
         let pid = pid(thread)?;
         let class = class::class(pid)?;
         let nice = rustix::process::getpriority_process(Some(pid))?;
-        Ok(Standing { nice: nice.clamp(-20, 19) as i8, class })
+        Ok(SchedParams { nice: nice.clamp(-20, 19) as i8, class })
     }
 
     fn is_of_kernel(&mut self, thread: Tid) -> bool {

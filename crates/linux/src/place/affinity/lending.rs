@@ -15,12 +15,12 @@ use super::mechanism::Mechanism;
 /// How long waiting and idling are added up before they are judged: some looks. Ours.
 const WINDOW: Nanos = Nanos::from_millis(50);
 /// A queue's threads wait if they do for more than this share of the window, together. Ours.
-const WAITS: f64 = 0.1;
+const WAITING_SHARE: f64 = 0.1;
 /// A core idles if it has had threads for less than this share of the window. Ours.
-const IDLES: f64 = 0.5;
+const IDLE_SHARE: f64 = 0.5;
 /// How long a queue keeps a CPU after its threads have last waited: those that come in turns wait
 /// again. Ours.
-const KEEPS: Nanos = Nanos::from_secs(1);
+const LENT_FOR: Nanos = Nanos::from_secs(1);
 
 impl<K: Kernel> Mechanism<K> {
     /// Where threads of this queue may run that have no core.
@@ -53,14 +53,14 @@ impl<K: Kernel> Mechanism<K> {
         for queue in (0..self.queues.len() as u32).map(QueueId) {
             let cpus = &mut lent[queue.index()];
             let before = *cpus;
-            if waited[queue.index()] > WAITS {
+            if waited[queue.index()] > WAITING_SHARE {
                 self.overflow.last[queue.index()] = self.now;
                 for core in &self.machine.cores {
-                    if self.may_take_from(core.id, queue) && busy(core.id) < IDLES {
+                    if self.may_take_from(core.id, queue) && busy(core.id) < IDLE_SHARE {
                         cpus.set(core.cpu as usize);
                     }
                 }
-            } else if self.now.saturating_sub(self.overflow.last[queue.index()]) > KEEPS {
+            } else if self.now.saturating_sub(self.overflow.last[queue.index()]) > LENT_FOR {
                 *cpus = CpuSet::new();
             }
             if before != *cpus {

@@ -21,14 +21,14 @@ use crate::place::live::roster::{Begun, Roster, put};
 use crate::place::live::speedups::{capacity_ratio, factors_of};
 use crate::place::live::{Refusal, Sums, Totals, check_seen};
 
-/// How often, at most, an answer to what a dispatch brought about is dispatched again in one look.
-const ROUNDS: usize = 4;
+/// Dispatches in one look at most: each may bring about events, and their answers the next one.
+const MAX_DISPATCH_ROUNDS: usize = 4;
 
 /// How the mechanism works.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Threads that wait in a queue are put into SCHED_IDLE, so that they only run where nobody
-    /// else does. Otherwise they share cores with those that have one, as the kernel sees fit.
+    /// Threads that wait in a queue are put into SCHED_IDLE, so that they only run where no other
+    /// thread does. Otherwise they share cores with those that have one, as the kernel sees fit.
     /// Needs CAP_SYS_NICE.
     pub park: bool,
     /// A program's first thread is not narrowed for so long after it began: programs ask then how
@@ -51,11 +51,11 @@ pub struct Mechanism<K> {
     pub(super) machine: Machine,
     policy: Box<dyn Policy>,
     pub(super) interest: Interest,
-    pub(super) say: Directives,
+    pub(super) directives: Directives,
     pub(super) options: Options,
     pub(super) stolen: Vec<f64>,
     epoch: Nanos,
-    /// This process, which is nobody's to place.
+    /// This process, which is not placed.
     own: i32,
     pub(super) now: Nanos,
     answers: u64,
@@ -80,25 +80,25 @@ pub struct Mechanism<K> {
     /// all.
     pub(super) homes: Vec<CpuSet>,
     pub(super) overflow: Overflow,
-    /// By core: who was put there.
+    /// By core: the thread that was put there.
     pub(super) placed: Vec<Option<ThreadId>>,
     /// By core: it has lost its thread, and has not picked since.
     pub(super) called: Vec<bool>,
-    /// By core: who was last seen to get it and not to leave it.
+    /// By core: the thread that was last seen to get it and not to leave it.
     pub(super) on_core: Vec<Option<ThreadId>>,
-    /// By core: who ran there last.
+    /// By core: the thread that ran there last.
     pub(super) last_on: Vec<Option<ThreadId>>,
     pub(super) utilisation: Vec<Pelt>,
     pub(super) busy: Vec<Nanos>,
-    pub(super) idle_told: Vec<bool>,
+    pub(super) announced_idle: Vec<bool>,
     pub(super) sequence: u64,
 
-    /// Who may have changed since the last look.
+    /// Threads that may have changed since the last look.
     pub(super) touched: Vec<ThreadId>,
     pub(super) loose: Vec<ThreadId>,
-    /// Who is to be placed.
+    /// Threads that are to be placed.
     pub(super) arrivals: Vec<ThreadId>,
-    /// Who may need another mask or class.
+    /// Threads that may need another mask or class.
     pub(super) changed: Vec<ThreadId>,
     pub(super) events: Vec<Event>,
     pub(super) milestones: Milestones,
@@ -143,7 +143,7 @@ impl<K: Kernel> Mechanism<K> {
             kernel,
             interest: policy.interest(),
             policy,
-            say: Directives::default(),
+            directives: Directives::default(),
             roster: Roster::new(options.remembers),
             options,
             stolen,
@@ -171,7 +171,7 @@ impl<K: Kernel> Mechanism<K> {
             last_on: vec![None; count],
             utilisation: vec![Pelt::default(); count],
             busy: vec![Nanos::ZERO; count],
-            idle_told: vec![true; count],
+            announced_idle: vec![true; count],
             sequence: 0,
             touched: Vec::new(),
             loose: Vec::new(),
@@ -186,7 +186,7 @@ impl<K: Kernel> Mechanism<K> {
             totals: Totals::default(),
             machine,
         };
-        let Self { policy, say, machine, options, cores, .. } = &mut mechanism;
+        let Self { policy, directives, machine, options, cores, .. } = &mut mechanism;
         let view = View {
             now: Nanos::ZERO,
             answer: 0,
@@ -200,7 +200,7 @@ impl<K: Kernel> Mechanism<K> {
             waiting: &[],
             affinity: &[],
         };
-        policy.start(&view, say)?;
+        policy.start(&view, directives)?;
         mechanism.carry_out_all();
         Ok(mechanism)
     }
@@ -213,7 +213,7 @@ impl<K: Kernel> Mechanism<K> {
     /// Looks around: `seen` in order of time, all of it before `now` (`CLOCK_MONOTONIC`).
     pub fn look(&mut self, now: Nanos, seen: &[Seen]) {
         self.now = self.now.max(now.saturating_sub(self.epoch));
-        // Of whoever ended before the last look nobody has anything to say any more.
+        // Threads that ended before the last look are in no directive any more.
         let (stats, threads) = (&self.stats, &self.threads);
         self.roster
             .forget(|thread| Sums::of(&stats[thread.index()], threads[thread.index()].migrations));
@@ -230,7 +230,7 @@ impl<K: Kernel> Mechanism<K> {
         self.refresh_loads();
         self.tell();
         self.settle_loose();
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_DISPATCH_ROUNDS {
             self.dispatch();
             if self.events.is_empty() {
                 break;
@@ -240,7 +240,7 @@ impl<K: Kernel> Mechanism<K> {
         if let Some((period, due)) = self.timer
             && self.now >= due
         {
-            // Not from `due`: who comes late is not asked twice.
+            // Not from `due`: a late timer fires once, not twice.
             self.timer = Some((period, self.now.saturating_add(period)));
             self.refresh_waiting();
             self.events.push(Event::Timer);
@@ -296,7 +296,7 @@ impl<K: Kernel> Mechanism<K> {
         self.threads.iter().map(|state| (state.tid, state.migrations)).collect()
     }
 
-    /// Who has which number.
+    /// Threads by number, and their processes.
     pub fn roster(&self) -> &Roster {
         &self.roster
     }
@@ -332,7 +332,7 @@ impl<K: Kernel> Mechanism<K> {
             return;
         };
         let factors = factors_of(&self.machine, factor);
-        // A program that has just begun has one thread; whoever it forks inherits.
+        // A program that has just begun has one thread; those that it forks inherit.
         let all = (0..self.stats.len() as u32).map(ThreadId);
         let threads: Vec<ThreadId> =
             all.filter(|thread| self.stats[thread.index()].app == app).collect();
@@ -376,7 +376,7 @@ impl<K: Kernel> Mechanism<K> {
         at: Nanos,
     ) -> ThreadId {
         let forked_by = parent;
-        let parent = parent.or_else(|| self.forebear(process));
+        let parent = parent.or_else(|| self.likely_parent(process));
         let from = parent.map(|parent| self.stats[parent.index()].app);
         let Begun { thread, app, index_in_app } = self.roster.begin(tid, process, from, at);
         let factors = factors_of(&self.machine, capacity_ratio(&self.machine));
@@ -424,13 +424,13 @@ impl<K: Kernel> Mechanism<K> {
             affinity.clone_from(&self.affinity[parent.index()]);
             stats.weight = known.weight;
             stats.restricted = known.restricted;
-        } else if let Ok(standing) = self.kernel.standing(tid) {
-            stats.weight = standing.weight();
-            state.class = standing.class;
-            state.foreign = standing.class == Class::Urgent || self.kernel.is_of_kernel(tid);
+        } else if let Ok(params) = self.kernel.sched_params(tid) {
+            stats.weight = params.weight();
+            state.class = params.class;
+            state.foreign = params.class == Class::Urgent || self.kernel.is_of_kernel(tid);
         }
         let factors = stats.speedup;
-        // What has been said of a number holds for whoever has it.
+        // Directives for a number hold for each thread that has it.
         if let Some(before) = self.threads.get(thread.index()) {
             (state.order, state.charge, state.slice) = (before.order, before.charge, before.slice);
         }
@@ -441,9 +441,9 @@ impl<K: Kernel> Mechanism<K> {
         thread
     }
 
-    /// From whom a thread may have inherited what it has, where the source does not tell who forked
-    /// it: another thread of its process, else one of the process that its own comes from.
-    fn forebear(&mut self, process: Tid) -> Option<ThreadId> {
+    /// The thread that a new one has probably inherited from, where the source does not name its
+    /// parent: another thread of its process, else one of the parent process.
+    fn likely_parent(&mut self, process: Tid) -> Option<ThreadId> {
         if let Some(app) = self.roster.app_of(process) {
             return self
                 .live
@@ -475,7 +475,16 @@ impl<K: Kernel> Mechanism<K> {
         let mut events = std::mem::take(&mut self.events);
         for event in events.drain(..) {
             let Self {
-                policy, say, machine, options, cores, stats, live, waiting, affinity, ..
+                policy,
+                directives,
+                machine,
+                options,
+                cores,
+                stats,
+                live,
+                waiting,
+                affinity,
+                ..
             } = self;
             let view = View {
                 now: self.now,
@@ -490,7 +499,7 @@ impl<K: Kernel> Mechanism<K> {
                 waiting,
                 affinity,
             };
-            policy.event(event, &view, say);
+            policy.event(event, &view, directives);
             self.answers += 1;
             self.carry_out_all();
         }

@@ -2,20 +2,20 @@
 //!
 //! The kernel goes on scheduling. What this mechanism has is `sched_setaffinity`, which moves a
 //! running thread at once, and, where it is allowed to, SCHED_IDLE, which makes a thread run only
-//! where nobody else wants to. With these it does what a mechanism does:
+//! where no other wants to. With these it does what a mechanism does:
 //!
 //! - **Queues, tiers, keys, slices, preferences** are kept here, as the contract has them. Every
 //!   few milliseconds the mechanism looks around ([`Mechanism::look`]): takes into account what
 //!   threads were seen to do since ([`crate::watch`]), tells the policy, does what it says, ends
 //!   slices and lets cores pick.
-//! - **Who has been picked** is bound to its core, or, if it naps, called to it (`naps.rs`).
-//!   Whoever waits in a queue may run on all cores that serve the queue first, in SCHED_IDLE: it
-//!   gets what is left over, so that no core idles because this process was late, and it steps back
-//!   for whoever has the core. Without CAP_SYS_NICE it shares the core as the kernel sees fit;
+//! - **A picked thread** is bound to its core, or, if it naps, called to it (`naps.rs`). A thread
+//!   that waits in a queue may run on all cores that serve the queue first, in SCHED_IDLE: it gets
+//!   what is left over, so that no core idles because this process was late, and it steps back for
+//!   the thread that has the core. Without CAP_SYS_NICE it shares the core as the kernel sees fit;
 //!   virtual times then still come out even, for they are counted from what really ran.
-//! - **Whoever has just woken** is *loose*: it runs in its own class on any core that serves its
-//!   queue first, where the kernel puts it. Only when it is still there at the next look is it put
-//!   into its queue. Threads that work for less than a look at a time so never wait for this
+//! - **A thread that has just woken** is *loose*: it runs in its own class on any core that serves
+//!   its queue first, where the kernel puts it. Only when it is still there at the next look is it
+//!   put into its queue. Threads that work for less than a look at a time so never wait for this
 //!   process.
 //! - **Threads that choose their own CPUs keep them.** Policies see them as restricted.
 //! - **Nothing is lost when this process dies.** Masks as they were are written down before they

@@ -133,7 +133,7 @@ impl<K: Kernel> Mechanism<K> {
         }
     }
 
-    /// No switches are told any more: who is on which core is not known from now on.
+    /// No switches are told any more: which thread is on which core is not known from now on.
     pub fn forget_cores(&mut self, at: Nanos) {
         let at = self.since_epoch(at);
         for core in 0..self.on_core.len() {

@@ -1,4 +1,4 @@
-//! The policy's queues: who waits in which, in what order, and the virtual times.
+//! The policy's queues: which threads wait in which, in what order, and the virtual times.
 //!
 //! A queue is a plain list: the first is looked for when a core picks, which happens a few hundred
 //! times a second at most. That is what sets this mechanism apart from one inside the kernel.
@@ -32,7 +32,7 @@ impl<K: Kernel> Mechanism<K> {
         }
     }
 
-    /// A core takes a thread from a queue, or the thread goes on since nobody else waits.
+    /// A core takes a thread from a queue, or the thread goes on since no other waits.
     pub(super) fn raise_floor(&mut self, thread: ThreadId, queue: QueueId) {
         self.queues[queue.index()].clock.note_picked(self.stats[thread.index()].virtual_time);
     }

@@ -21,7 +21,7 @@ const HALF_LIFE: Nanos = Nanos::from_secs(1);
 
 #[derive(Default)]
 struct Sampled {
-    /// Whose this is: its number may have been another's before.
+    /// The thread that this belongs to: its number may have been another's before.
     tid: Tid,
     times: Option<(ThreadTimes, Times)>,
     counts: Option<Counted>,
@@ -45,7 +45,7 @@ pub struct Sampling {
     kinds: Vec<Option<KindId>>,
     /// By thread.
     threads: Vec<Sampled>,
-    /// Who has files open.
+    /// Threads that have files open.
     open: Vec<ThreadId>,
     last_counts: Nanos,
 }
@@ -153,7 +153,7 @@ impl Sampling {
                 self.count(mechanism, thread, tid);
             }
         }
-        // Files of those who have ended are closed.
+        // Files of threads that have ended are closed.
         let threads = &mut self.threads;
         self.open.retain(|thread| {
             let ended = mechanism.stats()[thread.index()].state == State::Exited;

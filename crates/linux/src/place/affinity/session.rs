@@ -3,8 +3,8 @@
 //!
 //! The mechanism looks around when a thread starts or ends, when the policy's timer or a slice is
 //! due, and otherwise every few milliseconds while there is something to see. Between a look and
-//! one for a start or an end there is never less than a *pace* ([`crate::live::pace`]); before any
-//! other, four of them.
+//! one for a start or an end there is never less than a *look interval*
+//! ([`crate::live::look_interval`]); before any other, four of them.
 
 use std::error::Error;
 use std::fs;
@@ -23,23 +23,23 @@ use super::kernel::{Kernel, Linux};
 use super::sampling::Sampling;
 use super::{Mechanism, Options};
 use crate::observe::watch::{Seen, WatchError, Watcher, now};
-use crate::place::live::pace::Pace;
+use crate::place::live::look_interval::LookInterval;
 use crate::place::live::{self, Cost, Finished, Refusal, Totals, stay_on_fast_cores};
 
-/// Time between looks while threads come and go on cores; also how many paces lie before a look
-/// that nobody's start asks for.
-const LOOK: Nanos = Nanos::from_millis(4);
-const PACES: u64 = 4;
+/// Time between looks while threads come and go on cores.
+const LOOK_INTERVAL: Nanos = Nanos::from_millis(4);
+/// Least time between looks that no start or end asks for, in look intervals.
+const UNASKED_INTERVALS: u64 = 4;
 /// Time between looks when nothing has been seen for a while.
-const QUIET: Nanos = Nanos::from_millis(64);
+const QUIET_INTERVAL: Nanos = Nanos::from_millis(64);
 /// How often the list of online CPUs is read.
-const ONLINE: Nanos = Nanos::from_secs(1);
+const ONLINE_INTERVAL: Nanos = Nanos::from_secs(1);
 
 /// How often, at most, the end looks for threads that were forked while it gave masks back.
-const LAST_LOOKS: usize = 16;
+const MAX_LAST_LOOKS: usize = 16;
 
 /// Reactions that are kept at most.
-const REACTIONS: usize = 1 << 20;
+const MAX_REACTIONS: usize = 1 << 20;
 
 /// How a session works.
 #[derive(Clone, Debug)]
@@ -84,12 +84,12 @@ pub enum SessionError {
 
 /// What the kernel takes to write a switch into perf's ring: 500,000 of them made a program 1.5 s
 /// longer (docs/live/affinity.md).
-const RECORD: Nanos = Nanos::from_micros(3);
+const SWITCH_RECORD_COST: Nanos = Nanos::from_micros(3);
 /// The part of the cores' time that telling switches may cost; beyond it threads are asked how long
 /// they have run instead.
-const DEAR: f64 = 0.02;
+const MAX_SWITCH_SHARE: f64 = 0.02;
 /// Over how long that is told.
-const SWITCHES_OVER: Nanos = Nanos::from_millis(100);
+const SWITCH_WINDOW: Nanos = Nanos::from_millis(100);
 
 /// See the file's head.
 pub struct Session {
@@ -100,7 +100,7 @@ pub struct Session {
     recovered: Recovered,
     seen: Vec<Seen>,
     config: Config,
-    pace: Pace,
+    look_interval: LookInterval,
     last: Nanos,
     quiet: Nanos,
     online_read: Nanos,
@@ -145,10 +145,10 @@ impl Session {
             journal,
             recovered,
             seen: Vec::new(),
-            pace: Pace::new(config.budget, at),
+            look_interval: LookInterval::new(config.budget, at),
             config,
             last: Nanos::ZERO,
-            quiet: LOOK,
+            quiet: LOOK_INTERVAL,
             online_read: at,
             online: String::new(),
             reactions: Vec::new(),
@@ -161,16 +161,19 @@ impl Session {
         let at = now();
         self.seen.clear();
         self.watcher.drain(&mut self.seen);
-        let stopped = self.mind_switches(at);
-        self.quiet =
-            if self.seen.is_empty() { Nanos((self.quiet.0 * 2).min(QUIET.0)) } else { LOOK };
+        let stopped = self.limit_switch_cost(at);
+        self.quiet = if self.seen.is_empty() {
+            Nanos((self.quiet.0 * 2).min(QUIET_INTERVAL.0))
+        } else {
+            LOOK_INTERVAL
+        };
         self.last = now();
         self.sampling.sample(&mut self.mechanism, self.last);
         self.mechanism.look(self.last, &self.seen);
         if stopped {
             self.mechanism.forget_cores(self.last);
             self.sampling.begin_to_ask(&self.mechanism);
-            self.pace.begin_anew(now());
+            self.look_interval.begin_anew(now());
         }
         self.name_programs();
         let path = directory();
@@ -179,30 +182,30 @@ impl Session {
             .map_err(|error| SessionError::Journal { path, error })?;
         self.mechanism.enforce();
         let (placed, epoch) = (now(), self.mechanism.on_the_clock(Nanos::ZERO));
-        let room = REACTIONS.saturating_sub(self.reactions.len());
+        let room = MAX_REACTIONS.saturating_sub(self.reactions.len());
         let started = self.mechanism.newly_placed();
         self.reactions.extend(
             started.take(room).map(|started| placed.saturating_sub(epoch.saturating_add(started))),
         );
-        self.pace.looked(at);
+        self.look_interval.looked(at);
         self.follow_hotplug(at);
         Ok(())
     }
 
     /// Whether telling switches costs too much, and was ended: `seen` has the last of them then.
-    fn mind_switches(&mut self, at: Nanos) -> bool {
+    fn limit_switch_cost(&mut self, at: Nanos) -> bool {
         let taken =
             self.seen.iter().filter(|seen| matches!(seen, Seen::Took { .. })).count() as u64;
         self.switches.1 += taken;
         let (since, told) = self.switches;
         let wall = at.saturating_sub(since);
-        if wall < SWITCHES_OVER {
+        if wall < SWITCH_WINDOW {
             return false;
         }
         self.switches = (at, 0);
         let cores = self.mechanism.machine().cores.len() as f64;
-        let part = told as f64 * RECORD.0 as f64 / (wall.0 as f64 * cores);
-        if part < DEAR || !self.watcher.stop_switches() {
+        let part = told as f64 * SWITCH_RECORD_COST.0 as f64 / (wall.0 as f64 * cores);
+        if part < MAX_SWITCH_SHARE || !self.watcher.stop_switches() {
             return false;
         }
         self.watcher.drain(&mut self.seen);
@@ -211,11 +214,11 @@ impl Session {
 
     fn sleep(&mut self, within: Nanos, others: &[&dyn AsFd]) -> Result<(), SessionError> {
         let at = now();
-        let earliest = self.last.saturating_add(self.pace.least());
+        let earliest = self.last.saturating_add(self.look_interval.least());
         let calm = self.last.saturating_add(self.quiet);
         // Where no switches are told, looking is the only way to see any.
-        let paces = if self.sampling.asks() { 1 } else { PACES };
-        let unasked = self.last.saturating_add(Nanos(self.pace.least().0 * paces));
+        let intervals = if self.sampling.asks() { 1 } else { UNASKED_INTERVALS };
+        let unasked = self.last.saturating_add(Nanos(self.look_interval.least().0 * intervals));
         let due = self
             .mechanism
             .due()
@@ -223,7 +226,7 @@ impl Session {
             .min(calm)
             .max(unasked)
             .min(at.saturating_add(within));
-        // First until something happens, then, where that was too soon, until the pace allows a
+        // First until something happens, then, where that was too soon, until the interval allows a
         // look.
         let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(others.len() + 1);
         fds.push(PollFd::new(&self.watcher, PollFlags::IN));
@@ -262,7 +265,7 @@ impl Session {
     }
 
     fn follow_hotplug(&mut self, at: Nanos) {
-        if at.saturating_sub(self.online_read) < ONLINE {
+        if at.saturating_sub(self.online_read) < ONLINE_INTERVAL {
             return;
         }
         self.online_read = at;
@@ -313,13 +316,13 @@ impl live::Session for Session {
     /// Takes in what has happened last, and gives every thread that is left its mask back.
     fn end(mut self: Box<Self>) -> Finished {
         let mut at = now();
-        for _ in 0..LAST_LOOKS {
+        for _ in 0..MAX_LAST_LOOKS {
             self.seen.clear();
             self.watcher.drain(&mut self.seen);
             at = now();
             self.mechanism.look(at, &self.seen);
             self.mechanism.restore();
-            // Whoever is forked by a thread that has not been restored yet inherits what that had.
+            // A thread that is forked by one not yet restored inherits what that had.
             if !self
                 .seen
                 .iter()
@@ -328,7 +331,7 @@ impl live::Session for Session {
                 break;
             }
         }
-        let cost = self.pace.cost(at);
+        let cost = self.look_interval.cost(at);
         let (missed, source, parked) = (self.watcher.missed(), self.source(), self.parks());
         self.reactions.sort_unstable();
         // If it cannot be removed, the next session will find that nothing is left to be put back.
@@ -367,7 +370,7 @@ impl live::Session for Session {
     }
 
     fn cost(&self) -> Cost {
-        self.pace.cost(now())
+        self.look_interval.cost(now())
     }
 
     fn alive(&self) -> (usize, usize) {
@@ -386,7 +389,7 @@ fn wait(fds: &mut [PollFd<'_>], time: Nanos) -> io::Result<bool> {
     };
     match poll(fds, Some(&timeout)) {
         Ok(readable) => Ok(readable > 0),
-        // A signal: whoever waits for it looks now.
+        // A signal: its waiter looks now.
         Err(rustix::io::Errno::INTR) => Ok(false),
         Err(error) => Err(error.into()),
     }

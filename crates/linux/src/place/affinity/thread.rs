@@ -83,10 +83,10 @@ pub struct Thread {
     pub waits_woken: bool,
     /// Which of the slices in a row it is in, the first being 1.
     pub slice_number: u32,
-    /// On the list of those who may have changed.
+    /// It is on the list of threads that may have changed.
     pub touched: bool,
     /// The policy has been told that it started.
-    pub told: bool,
+    pub announced: bool,
     pub ended: bool,
     /// On the list of loose threads.
     pub loose: bool,
@@ -116,7 +116,7 @@ pub struct Thread {
     pub grace_until: Nanos,
     pub load: Load,
     /// By kind, work done per nanosecond on a core, of 2^16: see [`super::account`].
-    pub pace: PerKind<u64>,
+    pub relative_speed: PerKind<u64>,
     pub migrations: u64,
 }
 
@@ -146,7 +146,7 @@ impl Thread {
             waits_woken: false,
             slice_number: 1,
             touched: false,
-            told: false,
+            announced: false,
             ended: false,
             loose: false,
             foreign: false,
@@ -162,7 +162,7 @@ impl Thread {
             overdue: false,
             grace_until: Nanos::ZERO,
             load: Load::new(at),
-            pace: PerKind::all(1 << 16),
+            relative_speed: PerKind::all(1 << 16),
             migrations: 0,
         }
     }

@@ -3,8 +3,8 @@
 //!
 //! A thread is *in play* once it has run since the process's last milestone. When all in play, or
 //! all but one (the last to arrive at a barrier need not block), are blocked, the process has
-//! *gathered*; when then as many wake within `TOGETHER` as makes all of those who had blocked, or
-//! all but one, they have met, and those in play begin anew.
+//! *gathered*; when then as many wake within `WAKE_UP_WINDOW` as makes all of those that had
+//! blocked, or all but one, they have met, and those in play begin anew.
 //!
 //! With two threads this cannot tell a barrier from one thread that waits for the other (a
 //! contended lock, a queue): both begin anew then. A barrier that spins is not seen at all: its
@@ -16,7 +16,7 @@ use evenkeel_policy::{AppId, ThreadId};
 /// How close wake-ups must be to count as one. A broadcast over a hundred threads takes some
 /// hundred microseconds; two wake-ups that have nothing to do with each other seldom fall so close
 /// in programs whose milestones are worth a policy's attention.
-const TOGETHER: Nanos = Nanos(2_000_000);
+const WAKE_UP_WINDOW: Nanos = Nanos(2_000_000);
 
 #[derive(Debug, Default)]
 struct Group {
@@ -96,14 +96,16 @@ impl Milestones {
         group.asleep -= 1;
         let Some(gathered) = group.gathered else { return false };
         let (first, woken) = match group.woken {
-            Some((first, woken)) if at.saturating_sub(first) <= TOGETHER => (first, woken + 1),
+            Some((first, woken)) if at.saturating_sub(first) <= WAKE_UP_WINDOW => {
+                (first, woken + 1)
+            }
             _ => (at, 1),
         };
         group.woken = Some((first, woken));
         woken >= gathered.saturating_sub(1).max(1)
     }
 
-    /// Those who have met, in order of when they ran first since the last time. Whoever still
+    /// Threads that have met, in order of when they ran first since the last time. One that still
     /// sleeps is about to wake; it is in play again when it runs.
     pub fn met(&mut self, app: AppId) -> Vec<ThreadId> {
         let Some(group) = self.groups.get_mut(app.index()) else { return Vec::new() };
@@ -206,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_the_number_of_one_that_has_ended_meets_once() {
+    fn a_thread_with_the_number_of_one_that_has_ended_meets_once() {
         let mut milestones = playing(2);
         milestones.ended(APP, ThreadId(1));
         milestones.ran(APP, ThreadId(1));

@@ -2,8 +2,8 @@
 //! of them, and account for what they did.
 
 pub mod governor;
+pub mod look_interval;
 pub mod milestones;
-pub mod pace;
 pub mod roster;
 pub mod speedups;
 
@@ -81,7 +81,7 @@ pub struct Cost {
     pub wall: Nanos,
     /// How often it looked.
     pub looks: u64,
-    /// Greatest pace that the budget asked for.
+    /// Longest look interval that the budget asked for.
     pub slowest_pace: Nanos,
 }
 

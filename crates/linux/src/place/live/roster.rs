@@ -1,4 +1,4 @@
-//! Who has which number: threads, and the processes that they belong to.
+//! Threads by number, and the processes that they belong to.
 //!
 //! A machine starts threads for as long as it is up. Those that have ended are remembered for the
 //! record up to a number; of the others the sums are kept, and their numbers are given again, so
@@ -101,8 +101,8 @@ pub struct Begun {
     pub index_in_app: u32,
 }
 
-/// Puts what is kept of a thread that begins where its number says, in place of what was of whoever
-/// had it before.
+/// Puts what is kept of a thread that begins where its number says, in place of what its former
+/// owner had.
 pub fn put<T>(all: &mut Vec<T>, thread: ThreadId, what: T) {
     match all.get_mut(thread.index()) {
         Some(place) => *place = what,
@@ -111,7 +111,7 @@ pub fn put<T>(all: &mut Vec<T>, thread: ThreadId, what: T) {
 }
 
 impl Roster {
-    /// Nobody, of whom so many that have ended will be remembered.
+    /// Empty. So many threads that have ended will be remembered.
     pub fn new(remembers: usize) -> Self {
         Self {
             by_tid: HashMap::new(),
@@ -126,7 +126,7 @@ impl Roster {
         }
     }
 
-    /// Whose number in `/proc` this is.
+    /// The thread that has this number in `/proc`.
     pub fn known(&self, tid: Tid) -> Option<ThreadId> {
         self.by_tid.get(&tid).copied()
     }
@@ -146,7 +146,7 @@ impl Roster {
         &mut self.apps[app.index()]
     }
 
-    /// Those that are in nobody's memory any more.
+    /// Threads that are no longer remembered.
     pub fn forgotten(&self) -> Forgotten {
         self.forgotten
     }
@@ -228,8 +228,8 @@ impl Roster {
         }
     }
 
-    /// Forgets those who ended first, so that no more are remembered than should be. Their numbers
-    /// are given again: not while anybody may still have something to say of them.
+    /// Forgets the threads that ended first, so that no more are remembered than should be. Their
+    /// numbers are given again, but not while directives may still name them.
     pub fn forget(&mut self, sums: impl Fn(ThreadId) -> Sums) {
         while self.ended.len() > self.remembers
             && let Some((thread, app)) = self.ended.pop_front()
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_remembered_keeps_its_number() {
+    fn a_remembered_thread_keeps_its_number() {
         let mut bench = Bench::new(2);
         let threads: Vec<_> = (1..4).map(|tid| bench.begin(tid, tid)).collect();
         threads[..2].iter().for_each(|&thread| bench.end(thread));

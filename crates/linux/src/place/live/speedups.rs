@@ -1,10 +1,10 @@
-//! Speedup factors where nobody measures them: by capacity, or from a factor that is known
+//! Speedup factors where they are not measured: by capacity, or from a factor that is known
 //! beforehand.
 
 use evenkeel_machine::{KindId, Machine, PerKind};
 
-/// Paces are of this.
-pub const UNIT_PACE: f64 = 65_536.0;
+/// Relative speeds are fractions of this.
+pub const UNIT_SPEED: f64 = 65_536.0;
 
 /// How much faster the fastest kind is than the slowest, by capacity.
 pub fn capacity_ratio(machine: &Machine) -> f64 {
@@ -27,11 +27,11 @@ pub fn factors_of(machine: &Machine, factor: f64) -> PerKind<f32> {
 
 /// By kind, work done per nanosecond on a core, of 2^16: work is in nanoseconds on the fastest
 /// kind.
-pub fn paces(machine: &Machine, factors: &PerKind<f32>) -> PerKind<u64> {
+pub fn relative_speeds(machine: &Machine, factors: &PerKind<f32>) -> PerKind<u64> {
     let fastest = f64::from(factors[KindId(0)]).max(f64::MIN_POSITIVE);
-    let mut paces = PerKind::all(UNIT_PACE as u64);
+    let mut relative_speeds = PerKind::all(UNIT_SPEED as u64);
     for kind in (0..machine.kinds.len() as u8).map(KindId) {
-        paces[kind] = (f64::from(factors[kind]) / fastest * UNIT_PACE) as u64;
+        relative_speeds[kind] = (f64::from(factors[kind]) / fastest * UNIT_SPEED) as u64;
     }
-    paces
+    relative_speeds
 }

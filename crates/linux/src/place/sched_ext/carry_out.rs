@@ -14,17 +14,17 @@ use super::shared::{
 use super::thread::{Thread, weight_in};
 
 /// A rate beyond this would overflow what a thread can run at a time (charge.bpf.h).
-const FASTEST: u64 = u32::MAX as u64;
+const MAX_RATE: u64 = u32::MAX as u64;
 
 impl Mechanism {
     /// Does what has been said, new queues first.
     pub(super) fn carry_out_all(&mut self) {
-        let mut say = std::mem::take(&mut self.say);
-        say.drain_queues_first(|directive| {
+        let mut directives = std::mem::take(&mut self.directives);
+        directives.drain_queues_first(|directive| {
             // What names a thread that has ended came late.
             let _ = carry_out(self, directive);
         });
-        self.say = say;
+        self.directives = directives;
     }
 
     fn cpu(&self, core: CoreId) -> u32 {
@@ -139,7 +139,7 @@ impl Mechanism {
         slot.weight.store(weight, Relaxed);
         for (rate, charge) in slot.rate.iter().zip(thread.charge.0) {
             rate.store(
-                ((u64::from(charge) << RATE_SHIFT) / u64::from(weight)).min(FASTEST),
+                ((u64::from(charge) << RATE_SHIFT) / u64::from(weight)).min(MAX_RATE),
                 Relaxed,
             );
         }
@@ -184,7 +184,7 @@ impl Directed for Mechanism {
     }
 
     fn is_placed(&self, thread: ThreadId) -> bool {
-        self.threads.get(thread.index()).is_some_and(|state| state.told)
+        self.threads.get(thread.index()).is_some_and(|state| state.announced)
     }
 
     fn make_queue(&mut self, clock: Clock) {
@@ -283,7 +283,7 @@ impl Directed for Mechanism {
         cpu.adopts_queue_id.store(service.adopt().map_or(NONE, |queue| queue.0), Relaxed);
         cpu.is_used.store(u32::from(!tiers.is_empty()), Relaxed);
         cpu.tier_count.store(tiers.len() as u32, Release);
-        // Whoever runs there, or waits where it now looks, is to know.
+        // The thread that runs there, and those that wait where it now looks, are affected.
         self.preempt(core);
     }
 

@@ -54,7 +54,7 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// The cause alone, for whoever takes another way by itself.
+    /// The cause alone, for callers that take another way by themselves.
     #[must_use]
     pub fn cause(&self) -> String {
         match self {

@@ -110,7 +110,7 @@ pub struct KernelSide {
     program: Box<dyn Program>,
     /// Threads, by slot.
     pub slots: Shared<Slot>,
-    /// Slots that nobody has.
+    /// Free slots.
     pub free_slots: Shared<std::sync::atomic::AtomicU64>,
     /// Queues.
     pub queues: Shared<Queue>,
@@ -214,7 +214,7 @@ impl KernelSide {
         self.program.detach();
     }
 
-    /// Whether it counts what threads retire.
+    /// True if it counts what threads retire.
     pub fn counts(&self) -> bool {
         self.program.counts()
     }
@@ -322,12 +322,12 @@ pub struct Ended {
 const SYSRQ: u32 = 67;
 
 impl Ended {
-    /// Whether somebody at the machine wanted it: by sysrq-S.
+    /// True if a user at the machine ended it: by sysrq-S.
     pub fn is_by_hand(&self) -> bool {
         self.kind == SYSRQ
     }
 
-    /// Whether CPUs came or went, and the scheduler is to begin anew.
+    /// True if CPUs came or went, and the scheduler is to begin anew.
     pub fn is_hotplug(&self) -> bool {
         // SCX_ECODE_ACT_RESTART.
         self.code & (1 << 48) != 0

@@ -20,15 +20,15 @@ use crate::place::live::roster::Roster;
 use crate::place::live::{Refusal, Sums, Totals, check_seen};
 
 /// How often, at most, an answer to what an answer brought about is told again in one look.
-const ROUNDS: usize = 4;
+const MAX_ANSWER_ROUNDS: usize = 4;
 /// After so long a thread that was sent somewhere is no longer waited for (swap.bpf.h forgets it
 /// then).
-const ARRIVES: Nanos = Nanos::from_millis(60);
+const TARGET_TIMEOUT: Nanos = Nanos::from_millis(60);
 /// A thread that has waited for so long gets a core, whatever the policy has in mind: before the
 /// kernel's watchdog (20 s) ends us all.
-const PATIENCE: Nanos = Nanos::from_secs(8);
+const STARVATION_LIMIT: Nanos = Nanos::from_secs(8);
 /// Within so long all live threads are looked at for that, however many there are.
-const SWEEP: Nanos = Nanos::from_secs(4);
+const SWEEP_PERIOD: Nanos = Nanos::from_secs(4);
 
 /// How the mechanism works.
 #[derive(Clone, Debug, Default)]
@@ -64,7 +64,7 @@ pub struct Mechanism {
     pub(super) machine: Machine,
     policy: Box<dyn Policy>,
     pub(super) interest: Interest,
-    pub(super) say: Directives,
+    pub(super) directives: Directives,
     pub(super) options: Options,
     epoch: Nanos,
     pub(super) now: Nanos,
@@ -93,7 +93,7 @@ pub struct Mechanism {
     pub(super) utilisation: Vec<Pelt>,
     /// By core, as of the last look: how often it had gone idle.
     pub(super) idles: Vec<u64>,
-    /// Everybody who is shown as running, and some who were.
+    /// All threads that are shown as running, and some that were.
     pub(super) shown_running: Vec<ThreadId>,
     pub(super) commands: Vec<Command>,
     pub(super) events: Vec<Event>,
@@ -163,7 +163,7 @@ impl Mechanism {
             kernel,
             machine,
             policy,
-            say: Directives::default(),
+            directives: Directives::default(),
             epoch,
             now: Nanos::ZERO,
             answers: 0,
@@ -197,7 +197,7 @@ impl Mechanism {
             freed: 0,
         };
         mechanism.lay_out();
-        let Self { policy, say, machine, options, cores, .. } = &mut mechanism;
+        let Self { policy, directives, machine, options, cores, .. } = &mut mechanism;
         let view = View {
             now: Nanos::ZERO,
             answer: 0,
@@ -211,7 +211,7 @@ impl Mechanism {
             waiting: &[],
             affinity: &[],
         };
-        policy.start(&view, say)?;
+        policy.start(&view, directives)?;
         mechanism.carry_out_all();
         mechanism.serve_all_if_none();
         Ok(mechanism)
@@ -328,7 +328,7 @@ impl Mechanism {
         &self.kernel
     }
 
-    /// Looks around. `now`: `CLOCK_MONOTONIC`. Whether anything had been noted.
+    /// Looks around; true if anything had happened. `now`: `CLOCK_MONOTONIC`.
     ///
     /// # Errors
     /// The kernel side can no longer be told anything.
@@ -344,7 +344,7 @@ impl Mechanism {
         self.kernel.changed_slots(&mut changed_slots);
         let dropped = self.kernel.globals().dropped_events.load(Relaxed);
         if std::mem::replace(&mut self.dropped, dropped) != dropped {
-            // Of what is pending nothing more is noted.
+            // A slot with pending events has no further entry in the ring.
             let slots = 0..self.kernel.slots.len() as u32;
             changed_slots.extend(
                 slots.filter(|&slot| self.kernel.slots[slot as usize].pending.load(Relaxed) != 0),
@@ -366,7 +366,7 @@ impl Mechanism {
         if let Some((period, due)) = self.timer
             && self.now >= due.max(self.quiet)
         {
-            // Not from `due`: who comes late is not asked twice.
+            // Not from `due`: a late timer fires once, not twice.
             self.timer = Some((period, self.now.saturating_add(period)));
             self.events.push(Event::Timer);
             self.tell();
@@ -390,16 +390,16 @@ impl Mechanism {
 
     /// Tells the policy what happened, and does what it says to each.
     fn tell(&mut self) {
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_ANSWER_ROUNDS {
             let mut events = std::mem::take(&mut self.events);
             for event in events.drain(..) {
                 let view = view!(self);
-                self.policy.event(event, &view, &mut self.say);
+                self.policy.event(event, &view, &mut self.directives);
                 // What it says, or is told of now, it did not count on.
-                if matches!(event, Event::CoreIdle(_)) || !self.say.is_empty() {
+                if matches!(event, Event::CoreIdle(_)) || !self.directives.is_empty() {
                     self.quiet = Nanos::ZERO;
                 }
-                if !self.say.is_empty() {
+                if !self.directives.is_empty() {
                     self.carry_out_all();
                     self.answers += 1;
                 }
@@ -438,7 +438,7 @@ impl Mechanism {
     fn sweep(&mut self) {
         let (mut place, before) = self.swept;
         let live = self.live.len() as u64;
-        let due = (live * self.now.saturating_sub(before).0 / SWEEP.0).min(live);
+        let due = (live * self.now.saturating_sub(before).0 / SWEEP_PERIOD.0).min(live);
         if due == 0 {
             return;
         }
@@ -446,7 +446,9 @@ impl Mechanism {
             place = (place + 1) % self.live.len();
             let thread = self.live[place];
             let stats = &self.stats[thread.index()];
-            if stats.state != State::Ready || self.now.saturating_sub(stats.since) < PATIENCE {
+            if stats.state != State::Ready
+                || self.now.saturating_sub(stats.since) < STARVATION_LIMIT
+            {
                 continue;
             }
             self.read(thread);
@@ -467,12 +469,11 @@ impl Mechanism {
         self.swept = (place, self.now);
     }
 
-    /// Looks at some of the threads that are not ours at present whether they have ended: nobody
-    /// would tell.
+    /// Finds out which of some threads that have left this scheduler have ended: no event says so.
     fn look_for_ended(&mut self) {
         let (mut place, before) = self.sought;
         let away = self.away.len() as u64;
-        let due = (away * self.now.saturating_sub(before).0 / SWEEP.0).min(away);
+        let due = (away * self.now.saturating_sub(before).0 / SWEEP_PERIOD.0).min(away);
         if due == 0 && away > 0 {
             return;
         }
@@ -499,7 +500,7 @@ impl Mechanism {
         self.sent.push(Sent {
             thread,
             answer: self.answers,
-            until: self.now.saturating_add(ARRIVES),
+            until: self.now.saturating_add(TARGET_TIMEOUT),
         });
     }
 
@@ -563,7 +564,7 @@ impl Mechanism {
         self.threads.iter().map(|state| (state.tid, state.migrations)).collect()
     }
 
-    /// Who has which number.
+    /// Threads by number, and their processes.
     pub fn roster(&self) -> &Roster {
         &self.roster
     }

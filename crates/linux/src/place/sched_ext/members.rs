@@ -18,12 +18,12 @@ use crate::place::affinity::kernel::{Kernel as _, Linux};
 use crate::place::class::{Class, class, is_in_sched_ext, put_into_sched_ext, set_class};
 
 /// How often a control group is read.
-const MOVES: Nanos = Nanos::from_secs(1);
+const CGROUP_INTERVAL: Nanos = Nanos::from_secs(1);
 /// How often, at most, it is looked for threads that were forked while others were put into a
 /// class.
-const LOOKS: usize = 16;
+const MAX_LOOKS: usize = 16;
 
-/// Whose threads are put into SCHED_EXT.
+/// Processes whose threads are put into SCHED_EXT.
 #[derive(Clone, Debug)]
 pub enum Whose {
     /// These processes', and their descendants'.
@@ -88,7 +88,9 @@ impl Members {
 
     /// Looks for threads that have come to the control group since.
     pub fn follow(&mut self) {
-        if matches!(self.whose, Whose::Cgroup(_)) && now().saturating_sub(self.read) >= MOVES {
+        if matches!(self.whose, Whose::Cgroup(_))
+            && now().saturating_sub(self.read) >= CGROUP_INTERVAL
+        {
             self.refresh();
         }
     }
@@ -99,7 +101,7 @@ impl Members {
         let own = Tid(rustix::process::getpid().as_raw_nonzero().get());
         let mut refusal = None;
         let mut refused = 0;
-        for _ in 0..LOOKS {
+        for _ in 0..MAX_LOOKS {
             let mut news = false;
             refused = 0;
             for (tid, process) in self.whose.threads() {
@@ -132,7 +134,7 @@ impl Members {
 
     /// Gives every thread that is left in SCHED_EXT the class back that it had.
     pub fn release(&self) {
-        for _ in 0..LOOKS {
+        for _ in 0..MAX_LOOKS {
             let mut any = false;
             let threads = self.whose.threads().into_iter().map(|(tid, _)| tid);
             for tid in threads.chain(self.before.keys().copied()) {

@@ -6,8 +6,8 @@
 //! that says. The two share memory ([`shared`]), a slot per thread: statistics one way, directives
 //! the other. Nothing in the kernel waits for this process.
 //!
-//! - **Notes** (`events.bpf.h`): whom something has happened to is told once per look, however
-//!   often it happened. What happened is then read from the slot, so that a look costs what
+//! - **Events** (`events.bpf.h`): a thread that something has happened to is listed once per look,
+//!   however often it happened. What happened is then read from the slot, so that a look costs what
 //!   changed, not what happened.
 //! - **Directives** for a thread that runs or sleeps are written to its slot and taken up there.
 //!   For what cannot wait (a swap, a move, a thread that waits in the wrong place) there are

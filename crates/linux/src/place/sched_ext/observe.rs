@@ -15,10 +15,10 @@ use super::shared::{NONE, RATE_SHIFT, Slot, pending, state, text};
 use super::thread::{Before, Thread};
 use crate::observe::watch::Tid;
 use crate::place::live::roster::{Begun, put};
-use crate::place::live::speedups::{capacity_ratio, factors_of, paces};
+use crate::place::live::speedups::{capacity_ratio, factors_of, relative_speeds};
 
 /// How often a slot that is being changed is read again.
-const TRIES: usize = 8;
+const MAX_READS: usize = 8;
 /// As the kernel side tells SCHED_IDLE.
 const NICE_IDLE: i32 = 20;
 
@@ -41,7 +41,7 @@ struct Reading {
 
 fn reading(slot: &Slot) -> Reading {
     let mut reading = Reading::default();
-    for _ in 0..TRIES {
+    for _ in 0..MAX_READS {
         let before = slot.sequence.load(Acquire);
         reading = Reading {
             state: slot.state.load(Relaxed),
@@ -141,7 +141,7 @@ impl Mechanism {
     /// The threads of an application that met begin anew.
     fn met(&mut self, app: AppId) {
         for thread in self.milestones.met(app) {
-            if self.threads[thread.index()].told {
+            if self.threads[thread.index()].announced {
                 self.read(thread);
                 self.stats[thread.index()].since_milestone = Work::ZERO;
                 self.events.push(Event::Milestone(thread));
@@ -168,8 +168,8 @@ impl Mechanism {
             }
             _ => (known, None),
         };
-        // One whose number in `/proc` is another's by now has ended. That a slot was left is taken
-        // in after this.
+        // A thread whose number in `/proc` is another's by now has ended. That a slot was left is
+        // taken in after this.
         if let Some(other) = other.filter(|other| self.threads[other.index()].slot.is_none()) {
             self.away.retain(|&away| away != other);
             self.end(other);
@@ -233,23 +233,24 @@ impl Mechanism {
 
     /// The policy is told of a thread.
     fn enter(&mut self, thread: ThreadId) {
-        self.threads[thread.index()].told = true;
+        self.threads[thread.index()].announced = true;
         self.stats[thread.index()].queue = None;
         if let Err(at) = self.live.binary_search(&thread) {
             self.live.insert(at, thread);
         }
         self.read(thread);
         self.events.push(Event::Started(thread));
-        // To policies whoever starts is runnable; most of those that were there before sleep.
-        self.threads[thread.index()].told_runnable = true;
+        // A policy takes a thread that starts for runnable; most of those that were there before
+        // sleep.
+        self.threads[thread.index()].announced_runnable = true;
         self.tell_whether_runnable(thread);
     }
 
-    /// The policy is told that a thread has woken or blocked since it was last told so, whoever has
-    /// seen it first: a look at its core may have, before it was noted.
+    /// Tells the policy that a thread has woken or blocked since it was last told so. A look at the
+    /// core may have shown it before the event came.
     fn tell_whether_runnable(&mut self, thread: ThreadId) {
         let is = self.stats[thread.index()].runnable();
-        let was = std::mem::replace(&mut self.threads[thread.index()].told_runnable, is);
+        let was = std::mem::replace(&mut self.threads[thread.index()].announced_runnable, is);
         match (was, is) {
             (false, true) if self.interest.wants(Interest::WOKE) => {
                 self.events.push(Event::Woke(thread))
@@ -264,7 +265,7 @@ impl Mechanism {
     /// The policy is told that a thread is no longer its.
     pub(super) fn leave(&mut self, thread: ThreadId) {
         self.show(thread, State::Exited);
-        if !std::mem::take(&mut self.threads[thread.index()].told) {
+        if !std::mem::take(&mut self.threads[thread.index()].announced) {
             return;
         }
         if let Ok(at) = self.live.binary_search(&thread) {
@@ -286,7 +287,7 @@ impl Mechanism {
             |known| (self.stats[known.index()].speedup, self.stats[known.index()].speedup_offline),
         );
         let mut state = Thread::new(tid, at);
-        state.pace = paces(&self.machine, &speedup);
+        state.relative_speed = relative_speeds(&self.machine, &speedup);
         state.sampled = self.kernel.counts().then(|| Box::new(Sampled::new(at)));
         let stats = ThreadStats {
             virtual_time: 0,
@@ -313,7 +314,7 @@ impl Mechanism {
             index_in_app,
             parent,
         };
-        // What has been said of a number holds for whoever has it.
+        // Directives for a number hold for each thread that has it.
         if let Some(before) = self.threads.get(thread.index()) {
             (state.order, state.charge, state.slice) = (before.order, before.charge, before.slice);
         }
@@ -327,7 +328,7 @@ impl Mechanism {
     /// of what was noted.
     fn take_event(&mut self, thread: ThreadId, slot: u32, bits: u32) {
         self.read(thread);
-        if !self.threads[thread.index()].told {
+        if !self.threads[thread.index()].announced {
             return;
         }
         let stats = &self.stats[thread.index()];
@@ -451,7 +452,7 @@ impl Mechanism {
     /// Speedup factors of a thread, relative to the slowest kind.
     pub fn estimate(&mut self, thread: ThreadId, factors: PerKind<f32>) {
         self.stats[thread.index()].speedup = factors;
-        self.threads[thread.index()].pace = paces(&self.machine, &factors);
+        self.threads[thread.index()].relative_speed = relative_speeds(&self.machine, &factors);
     }
 
     fn read_cores(&mut self, thread: ThreadId, slot: u32) {
@@ -484,7 +485,7 @@ impl Mechanism {
         let slot = &self.kernel.slots[at as usize];
         let mut reading = reading(slot);
         let shown = match reading.state {
-            // It has made room for us, who look.
+            // It has been displaced by this process, which is looking.
             state::READY if slot.resumes_here.load(Relaxed) != 0 => State::Running,
             state::READY => State::Ready,
             state::RUNNING => State::Running,
@@ -508,7 +509,8 @@ impl Mechanism {
             let ran = Nanos(reading.time_on[kind].saturating_sub(state.counted[kind]));
             state.counted[kind] = state.counted[kind].max(reading.time_on[kind]);
             stats.time_on[kind] += ran;
-            let work = Work(((u128::from(ran.0) * u128::from(state.pace[kind])) >> 16) as u64);
+            let work =
+                Work(((u128::from(ran.0) * u128::from(state.relative_speed[kind])) >> 16) as u64);
             stats.retired += work;
             stats.since_milestone += work;
         }
@@ -539,8 +541,8 @@ impl Mechanism {
 
     /// A thread belongs to another queue.
     pub(super) fn belong(&mut self, thread: ThreadId, queue: QueueId) {
-        let waits =
-            self.stats[thread.index()].state == State::Ready && self.threads[thread.index()].told;
+        let waits = self.stats[thread.index()].state == State::Ready
+            && self.threads[thread.index()].announced;
         let before = self.stats[thread.index()].queue.replace(queue);
         if waits {
             if let Some(count) = before.and_then(|before| self.waiting.get_mut(before.index())) {
@@ -579,7 +581,7 @@ impl Mechanism {
         }
     }
 
-    /// Who runs where, and who has gone idle.
+    /// Which threads run where, and which cores have gone idle.
     pub(super) fn look_at_cores(&mut self) {
         for index in 0..self.cores.len() {
             let core = CoreId(index as u32);
@@ -612,12 +614,15 @@ impl Mechanism {
 
     fn is_shown_on(&self, thread: ThreadId, core: CoreId) -> bool {
         let stats = &self.stats[thread.index()];
-        self.threads[thread.index()].told && stats.state == State::Running && stats.core == core
+        self.threads[thread.index()].announced
+            && stats.state == State::Running
+            && stats.core == core
     }
 
-    /// Threads and cores are read one after the other, and do not stand still meanwhile, and nobody
-    /// notes that a thread has to wait: whoever is shown as running where its core is not is looked
-    /// at again, so that one runs if and only if its core says so.
+    /// Makes threads and cores agree: a thread is shown as running if and only if its core says so.
+    /// They are read one after the other and do not stand still meanwhile, and no event says that a
+    /// thread has to wait. So a thread that is shown as running where its core does not run it is
+    /// looked at again.
     fn agree(&mut self) {
         let mut shown = std::mem::take(&mut self.shown_running);
         shown.sort_unstable();
@@ -631,7 +636,7 @@ impl Mechanism {
                 return true;
             }
             self.read(thread);
-            if !self.threads[thread.index()].told {
+            if !self.threads[thread.index()].announced {
                 return false;
             }
             self.tell_whether_runnable(thread);

@@ -4,10 +4,10 @@ use evenkeel_machine::Nanos;
 
 /// How often, at most, in a row: where CPUs come and go faster than a scheduler is loaded, it is to
 /// end at last.
-const IN_A_ROW: u32 = 100;
+const MAX_RESTARTS_IN_A_ROW: u32 = 100;
 /// Whatever has run for so long since has done its work: a machine that sleeps every night takes
 /// its CPUs away each time.
-const WORKED: Nanos = Nanos::from_secs(10);
+const WORKING_TIME: Nanos = Nanos::from_secs(10);
 
 /// See the file's head.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,10 +25,10 @@ impl Restarts {
 
     /// Whether it may be loaded anew at this time; if so, that counts as done.
     pub fn once_more(&mut self, at: Nanos) -> bool {
-        if at.saturating_sub(self.last) >= WORKED {
+        if at.saturating_sub(self.last) >= WORKING_TIME {
             self.in_a_row = 0;
         }
-        if self.in_a_row >= IN_A_ROW {
+        if self.in_a_row >= MAX_RESTARTS_IN_A_ROW {
             return false;
         }
         self.last = at;
@@ -46,8 +46,8 @@ mod tests {
     fn a_scheduler_that_does_not_get_to_work_ends() {
         let mut restarts = Restarts::default();
         let at = |i: u32| Nanos::from_millis(u64::from(i) * 500);
-        assert!((0..IN_A_ROW).all(|i| restarts.once_more(at(i))));
-        assert!(!restarts.once_more(at(IN_A_ROW)));
+        assert!((0..MAX_RESTARTS_IN_A_ROW).all(|i| restarts.once_more(at(i))));
+        assert!(!restarts.once_more(at(MAX_RESTARTS_IN_A_ROW)));
     }
 
     #[test]

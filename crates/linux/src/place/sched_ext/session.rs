@@ -2,10 +2,10 @@
 //!
 //! The session looks when the policy's timer is due; when the kernel side rings, which it does for
 //! new threads and for cores that found nothing to do (if the policy cares), never sooner than a
-//! pace after the last look ([`crate::live::pace`]); and otherwise every few milliseconds while
-//! there is something to see, and seldom when there is not. Where the policy says that it will have
-//! nothing to say before some time unless something changes, it looks at that time, and has the
-//! kernel side ring for whatever changes.
+//! interval after the last look ([`crate::live::look_interval`]); and otherwise every few
+//! milliseconds while there is something to see, and seldom when there is not. Where the policy
+//! says that it will have nothing to say before some time unless something changes, it looks at
+//! that time, and has the kernel side ring for whatever changes.
 //!
 //! It ends when the kernel ends it. If that was because CPUs came or went, the kernel side is
 //! loaded anew: threads keep their numbers and what has been counted, and the policy is told that
@@ -29,17 +29,17 @@ use super::shared::pending;
 use super::support::hotplug_sequence;
 use super::{LoadError, counters, support};
 use crate::observe::watch::now;
-use crate::place::live::pace::Pace;
+use crate::place::live::look_interval::LookInterval;
 use crate::place::live::{self, Cost, Finished, Refusal, Totals, stay_on_fast_cores};
 
 /// Time between looks while there is something to see.
-const LOOK: Nanos = Nanos::from_millis(4);
+const LOOK_INTERVAL: Nanos = Nanos::from_millis(4);
 /// Time between looks when nothing has been seen for a while.
-const QUIET: Nanos = Nanos::from_millis(64);
+const QUIET_INTERVAL: Nanos = Nanos::from_millis(64);
 
 /// Time between looks at most: a second without a sign of us, and CPUs take from all queues
 /// (queues.bpf.h).
-const SIGN: Nanos = Nanos::from_millis(500);
+const HEARTBEAT_INTERVAL: Nanos = Nanos::from_millis(500);
 
 /// How a session works.
 #[derive(Clone, Debug, Default)]
@@ -89,15 +89,15 @@ fn colon(text: &str) -> &'static str {
 pub struct Session {
     mechanism: Mechanism,
     config: Config,
-    pace: Pace,
+    look_interval: LookInterval,
     last: Nanos,
     quiet: Nanos,
     restarts: Restarts,
 }
 
 impl Session {
-    /// Begins: from now on the machine, or in partial mode whoever asks for SCHED_EXT, is scheduled
-    /// by the policy.
+    /// Begins: from now on the machine, or in partial mode each thread that asks for SCHED_EXT, is
+    /// scheduled by the policy.
     ///
     /// # Errors
     /// The policy refuses the machine; the kernel cannot have the scheduler, and why.
@@ -107,7 +107,8 @@ impl Session {
         config: Config,
     ) -> Result<Self, SessionError> {
         support::check(&config.sysfs)?;
-        // Who schedules must not wait for its own pages. Where that is not allowed, it may.
+        // The scheduler must not wait for its own pages; where locking them is not allowed it may
+        // have to.
         let _ = mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE);
         stay_on_fast_cores(&machine);
         let setup = setup(&config, &machine);
@@ -121,16 +122,16 @@ impl Session {
         mechanism.set_online(support::online(&config.sysfs).as_deref());
         mechanism.attach()?;
         support::drop_privileges();
-        // Those who were there before are told of at once. What that costs is not what looking
+        // Threads that were there before are told of at once. What that costs is not what looking
         // costs.
         mechanism.look(now())?;
         let at = now();
         Ok(Self {
             mechanism,
-            pace: Pace::new(config.budget, at),
+            look_interval: LookInterval::new(config.budget, at),
             config,
             last: at,
-            quiet: LOOK,
+            quiet: LOOK_INTERVAL,
             restarts: Restarts::default(),
         })
     }
@@ -143,16 +144,17 @@ impl Session {
         let at = now();
         self.last = at;
         let seen = self.mechanism.look(at)?;
-        self.quiet = if seen { LOOK } else { Nanos((self.quiet.0 * 2).min(QUIET.0)) };
-        self.pace.looked(at);
+        self.quiet =
+            if seen { LOOK_INTERVAL } else { Nanos((self.quiet.0 * 2).min(QUIET_INTERVAL.0)) };
+        self.look_interval.looked(at);
         Ok(())
     }
 
     fn sleep(&mut self, within: Nanos, others: &[&dyn AsFd]) -> io::Result<()> {
         let at = now();
-        let mut earliest = self.last.saturating_add(self.pace.least());
+        let mut earliest = self.last.saturating_add(self.look_interval.least());
         let is_quiet = self.mechanism.is_quiet();
-        let calm = self.last.saturating_add(if is_quiet { SIGN } else { self.quiet });
+        let calm = self.last.saturating_add(if is_quiet { HEARTBEAT_INTERVAL } else { self.quiet });
         let due = self
             .mechanism
             .due()
@@ -165,12 +167,13 @@ impl Session {
         if self.mechanism.interest().wants(Interest::CORE_IDLE) {
             urgent |= pending::CORE_IDLE;
         }
-        let worth = match (is_quiet, self.quiet > LOOK) {
+        let worth = match (is_quiet, self.quiet > LOOK_INTERVAL) {
             (true, _) => urgent | pending::CHANGES,
             (false, true) => urgent | pending::WOKE,
             (false, false) => urgent,
         };
-        // In this order, against whoever notes something at this moment: it rings, or is seen here.
+        // The order matters: an event that is posted at this moment either wakes us or is seen
+        // here.
         globals.wake_mask.store(worth, SeqCst);
         globals.asleep.store(1, SeqCst);
         let unseen = globals.unseen.load(SeqCst) & worth != 0;
@@ -180,16 +183,17 @@ impl Session {
         fds.extend(
             others.iter().map(|other| PollFd::from_borrowed_fd(other.as_fd(), PollFlags::IN)),
         );
-        let woken = unseen || self.pace.sleep(|| wait(&mut fds, due.saturating_sub(at)))?;
+        let woken =
+            unseen || self.look_interval.sleep(|| wait(&mut fds, due.saturating_sub(at)))?;
         globals.asleep.store(0, Relaxed);
         let other = fds[1..].iter().any(|fd| !fd.revents().is_empty());
         if is_quiet && globals.unseen.load(Relaxed) & urgent == 0 {
             // What is not urgent is seen as soon as it would be if the policy were not quiet.
-            earliest = earliest.max(self.last.saturating_add(LOOK));
+            earliest = earliest.max(self.last.saturating_add(LOOK_INTERVAL));
         }
         let left = earliest.saturating_sub(now());
         if woken && !other && left > Nanos::ZERO {
-            self.pace.sleep(|| wait(&mut fds[1..], left))?;
+            self.look_interval.sleep(|| wait(&mut fds[1..], left))?;
         }
         Ok(())
     }
@@ -200,7 +204,7 @@ impl Session {
             return Err(SessionError::Ended(Box::new(ended)));
         }
         let (mechanism, config) = (&mut self.mechanism, &self.config);
-        self.pace.leave_out(|| {
+        self.look_interval.leave_out(|| {
             mechanism.detach();
             support::check_cpus(&config.sysfs)?;
             let kernel = KernelSide::load(setup(config, mechanism.machine()))?;
@@ -261,7 +265,7 @@ impl live::Session for Session {
             tids,
             busy,
             totals,
-            cost: self.pace.cost(at),
+            cost: self.look_interval.cost(at),
             missed,
             reactions: Vec::new(),
         }
@@ -282,7 +286,7 @@ impl live::Session for Session {
     }
 
     fn cost(&self) -> Cost {
-        self.pace.cost(now())
+        self.look_interval.cost(now())
     }
 
     fn alive(&self) -> (usize, usize) {
@@ -313,7 +317,7 @@ fn wait(fds: &mut [PollFd<'_>], time: Nanos) -> io::Result<bool> {
     };
     match poll(fds, Some(&timeout)) {
         Ok(readable) => Ok(readable > 0),
-        // A signal: whoever waits for it looks now.
+        // A signal: its waiter looks now.
         Err(rustix::io::Errno::INTR) => Ok(false),
         Err(error) => Err(error.into()),
     }

@@ -72,7 +72,7 @@ pub mod pending {
     pub const CORE_IDLE: u32 = 1 << 31;
     pub const OVER: u32 = 1 << 30;
     /// What a policy that is quiet must be asked after ([`evenkeel_policy::Policy::quiet_until`]):
-    /// all but who takes turns with whom.
+    /// all but threads taking turns.
     pub const CHANGES: u32 = STARTED | EXITED | ENDED | WOKE | BLOCKED | EXEC | RENICED | AFFINITY;
 }
 
@@ -388,8 +388,8 @@ impl<T: Plain> Deref for Shared<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: `map` has mapped `count` values, page-aligned, until `drop`. T is atomics, so that
-        // the kernel may write meanwhile.
+        // SAFETY: `map` has mapped `count` values, page-aligned, until `drop`. T is atomics, so
+        // that the kernel may write meanwhile.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.count) }
     }
 }

@@ -17,12 +17,12 @@ use super::shared::MAX_CPUS;
 /// Where the kernel tells of sched_ext, below sysfs.
 const FOLDER: &str = "kernel/sched_ext";
 /// What loading takes.
-const NEEDED: [(CapabilitySet, &str); 2] =
+const NEEDED_CAPABILITIES: [(CapabilitySet, &str); 2] =
     [(CapabilitySet::BPF, "CAP_BPF"), (CapabilitySet::PERFMON, "CAP_PERFMON")];
 
 /// How often it is looked whether other programs are at work, and how long after one another.
 const SAMPLES: usize = 5;
-const BETWEEN: Duration = Duration::from_millis(2);
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(2);
 
 /// How often CPUs have come or gone: a scheduler that is loaded for another number than the present
 /// one is refused.
@@ -70,7 +70,7 @@ pub fn others_run(whose: Option<&Whose>) -> bool {
         text.split_ascii_whitespace().nth(3)?.split('/').next()?.parse().ok()
     };
     (0..SAMPLES).all(|_| {
-        std::thread::sleep(BETWEEN);
+        std::thread::sleep(SAMPLE_INTERVAL);
         runnable().is_some_and(|all| all > 1 + whose.map_or(0, Whose::runnable))
     })
 }
@@ -117,7 +117,7 @@ pub fn check(sysfs: &Path) -> Result<(), LoadError> {
     check_cpus(sysfs)?;
     // What more rights would not help with has been said before.
     let missing: Vec<&str> = match capabilities(None) {
-        Ok(own) => NEEDED
+        Ok(own) => NEEDED_CAPABILITIES
             .iter()
             .filter(|(one, _)| !own.effective.contains(*one))
             .map(|(_, name)| *name)

@@ -47,7 +47,7 @@ impl Policy for Listener {
         } else {
             self.told.lock().unwrap().push(event);
         }
-        // Whoever runs does so on one core, which says so, too.
+        // A running thread runs on one core, which says so, too.
         for &thread in view.live {
             let stats = view.thread(thread);
             let on = (0..).zip(view.cores).filter(|(_, core)| core.running == Some(thread));
@@ -70,7 +70,7 @@ struct Lab {
     now: u64,
 }
 
-/// More than there ever are, so that nobody has it in `/proc`.
+/// More than there ever are, so that no thread has it in `/proc`.
 const TID_OF_SLOT: i32 = 5_000_000;
 
 impl Lab {
@@ -135,7 +135,7 @@ impl Lab {
         self.post(slot, pending::PICKED);
     }
 
-    /// It leaves its CPU, and waits. Nobody notes that.
+    /// It leaves its CPU, and waits; there is no event for that.
     fn stop(&self, slot: u32) {
         let kernel = self.mechanism.kernel();
         let cpu = kernel.slots[slot as usize].cpu.load(Relaxed);
@@ -169,7 +169,7 @@ impl Lab {
 
     /// The same for a look to which what has happened so far is shown, but not noted: it happened
     /// after the events had been taken.
-    fn look_before_the_notes(&mut self) -> Vec<Event> {
+    fn look_before_the_events(&mut self) -> Vec<Event> {
         let posted = std::mem::take(&mut *self.posted.borrow_mut());
         let told = self.look();
         *self.posted.borrow_mut() = posted;
@@ -190,26 +190,26 @@ fn one_runs() -> Lab {
 }
 
 #[test]
-fn who_blocks_between_the_notes_and_the_look_at_its_core_is_told_of_once() {
+fn a_thread_that_blocks_between_the_events_and_the_look_at_its_core_is_told_of_once() {
     let mut lab = one_runs();
     lab.block(1);
-    let told = [lab.look_before_the_notes(), lab.look(), lab.look()].concat();
+    let told = [lab.look_before_the_events(), lab.look(), lab.look()].concat();
     assert_eq!(told, [Event::Blocked(FIRST)]);
 }
 
 #[test]
-fn who_wakes_between_its_start_and_the_next_look_at_it_is_told_of() {
+fn a_thread_that_wakes_between_its_start_and_the_next_look_at_it_is_told_of() {
     let mut lab = Lab::new();
     lab.enable(1, TID_OF_SLOT);
     assert_eq!(lab.look(), [Event::Started(FIRST), Event::Blocked(FIRST)]);
     lab.wake(1);
     lab.run(1, 0);
-    let told = [lab.look_before_the_notes(), lab.look(), lab.look()].concat();
+    let told = [lab.look_before_the_events(), lab.look(), lab.look()].concat();
     assert_eq!(told, [Event::Woke(FIRST)]);
 }
 
 #[test]
-fn who_has_to_wait_right_after_it_was_picked_is_not_shown_as_running() {
+fn a_thread_that_has_to_wait_right_after_it_was_picked_is_not_shown_as_running() {
     let mut lab = one_runs();
     lab.enable(2, TID_OF_SLOT + 1);
     lab.wake(2);
@@ -224,7 +224,7 @@ fn who_has_to_wait_right_after_it_was_picked_is_not_shown_as_running() {
 }
 
 #[test]
-fn who_was_in_another_class_between_two_looks_left_and_came_back() {
+fn a_thread_that_was_in_another_class_between_two_looks_left_and_came_back() {
     let mut lab = one_runs();
     lab.stop(1);
     lab.put(1, state::EXITED);
@@ -250,7 +250,7 @@ fn a_policy_that_is_quiet_has_its_timer_when_it_said_or_when_something_changes()
     let mut seen = Vec::new();
     for look in 1..=60 {
         match look {
-            // Who takes turns with whom changes nothing.
+            // Threads taking turns change nothing.
             10 => lab.run(1, 0),
             20 => lab.block(1),
             30 => lab.wake(1),
@@ -365,7 +365,7 @@ fn a_thread_that_executes_a_program_has_its_processs_number_from_then_on() {
 }
 
 #[test]
-fn who_ends_while_it_is_of_another_class_is_found_to_have_ended() {
+fn a_thread_that_ends_while_it_is_of_another_class_is_found_to_have_ended() {
     let mut lab = Lab::new();
     let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
     let tid = child.id() as i32;
@@ -417,7 +417,7 @@ fn a_number_that_another_process_has_got_is_not_who_had_it_while_it_was_of_anoth
     lab.leave(1);
     assert_eq!(lab.look(), [Event::Exited(FIRST)]);
     assert_eq!(lab.mechanism.roster().known(Tid(tid)), Some(FIRST));
-    // Nobody has looked meanwhile, and the number is another's.
+    // No look has come between, and the number is another thread's.
     lab.enable(2, tid);
     lab.mechanism.kernel().slots[2].kernel_start_time.store(7, Relaxed);
     lab.look();
@@ -429,7 +429,7 @@ fn a_number_that_another_process_has_got_is_not_who_had_it_while_it_was_of_anoth
 }
 
 #[test]
-fn who_has_left_has_ended_where_proc_knows_another_start_of_its_number() {
+fn a_thread_that_has_left_has_ended_if_proc_knows_another_start_of_its_number() {
     let mut lab = Lab::new();
     let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
     let tid = child.id() as i32;
@@ -446,7 +446,7 @@ fn who_has_left_has_ended_where_proc_knows_another_start_of_its_number() {
 }
 
 #[test]
-fn notes_that_were_lost_are_looked_for() {
+fn events_that_were_lost_are_looked_for() {
     let mut lab = Lab::new();
     lab.enable(1, TID_OF_SLOT);
     lab.posted.borrow_mut().clear();
@@ -459,8 +459,8 @@ fn notes_that_were_lost_are_looked_for() {
 type Step = (u32, u8, u8);
 
 proptest! {
-    /// However looks fall between what happens and its events: every policy can count who is
-    /// runnable.
+    /// However looks fall between what happens and its events: every policy can count the runnable
+    /// threads.
     #[test]
     fn what_is_told_adds_up_to_what_is(steps in prop::collection::vec((1_u32..6, 0_u8..8, 0_u8..3), 1..120)) {
         let mut lab = Lab::new();
@@ -496,7 +496,7 @@ proptest! {
             act(&lab, &mut started, step);
             let told = match step.1 {
                 4..=5 => lab.look(),
-                6 => lab.look_before_the_notes(),
+                6 => lab.look_before_the_events(),
                 _ => continue,
             };
             hear(told, &lab)?;
@@ -528,8 +528,8 @@ fn a_thread_that_sleeps_at_attach_is_blocked_under_every_policy() {
             let mut busy = Vec::new();
             for (slot, line) in (1..).zip(recording.lines()) {
                 let (_, stat) = line.split_once(' ').unwrap();
-                // As the kernel tells of whoever is there when a scheduler is loaded: all come
-                // asleep, and those that may run wake.
+                // As the kernel tells of threads that are there when a scheduler is loaded: all
+                // come asleep, and those that may run wake.
                 lab.enable(slot, TID_OF_SLOT + slot as i32);
                 if crate::observe::watch::Doing::parse(stat).unwrap().runnable {
                     lab.wake(slot);

@@ -34,11 +34,11 @@ pub struct Thread {
     pub order: Order,
     pub charge: PerKind<u32>,
     pub slice: Slice,
-    pub pace: PerKind<u64>,
+    pub relative_speed: PerKind<u64>,
     /// The policy has been told that it started, and not that it ended.
-    pub told: bool,
+    pub announced: bool,
     /// What it was told last: that it is runnable, or that it blocked.
-    pub told_runnable: bool,
+    pub announced_runnable: bool,
     /// Gone for good.
     pub ended: bool,
     pub nice: i32,
@@ -67,9 +67,9 @@ impl Thread {
             order: Order::VirtualTime { weight: UNIT, start: Start::Keep },
             charge: PerKind::all(UNIT),
             slice: Slice::of(DEFAULT_SLICE),
-            pace: PerKind::all(1 << 16),
-            told: false,
-            told_runnable: false,
+            relative_speed: PerKind::all(1 << 16),
+            announced: false,
+            announced_runnable: false,
             ended: false,
             nice: 0,
             migrations: 0,
