@@ -146,7 +146,7 @@ impl LabError {
         }
     }
 
-    /// Whether what was asked is wrong, and not the circumstances.
+    /// True if what was asked is wrong, and not the circumstances.
     pub fn is_usage(&self) -> bool {
         matches!(
             self,

@@ -48,7 +48,7 @@ impl Stolen {
         Self(measured)
     }
 
-    /// Whether no CPU is slowed.
+    /// True if no CPU is slowed.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -79,7 +79,7 @@ pub fn put_into_sched_ext(thread: Pid) -> io::Result<()> {
     set_policy(thread, SCHED_EXT)
 }
 
-/// Whether a thread is in SCHED_EXT.
+/// True if a thread is in SCHED_EXT.
 pub fn is_in_sched_ext(thread: Pid) -> bool {
     policy(thread) == SCHED_EXT
 }

@@ -60,7 +60,7 @@ const DEVICES: &str = "bus/event_source/devices";
 const INSTRUCTIONS: [&str; 2] = ["instructions", "inst_retired"];
 const CYCLES: [&str; 3] = ["cpu-cycles", "cpu_cycles", "cycles"];
 
-/// Whether a PMU of this name counts for cores (and not for caches, buses or memory controllers).
+/// True if a PMU of this name counts for cores (and not for caches, buses or memory controllers).
 fn is_of_cores(name: &str) -> bool {
     name == "cpu" || ["cpu_", "armv", "apple_"].iter().any(|prefix| name.starts_with(prefix))
 }

@@ -10,7 +10,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::{Program, Signals, sys};
 
-/// See the file's head. Dropped, it never begins.
+/// A process that waits before it begins its program. Dropped, it never begins.
 pub struct Held<'a> {
     pid: u32,
     go: OwnedFd,

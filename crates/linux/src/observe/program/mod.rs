@@ -242,7 +242,7 @@ pub fn find(program: &OsStr, path: Option<OsString>) -> io::Result<PathBuf> {
     Err(refused)
 }
 
-/// Whether this process may execute a file.
+/// Checks that this process may execute a file.
 fn check(file: &Path) -> io::Result<()> {
     if fs::metadata(file)?.is_dir() {
         return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));

@@ -22,7 +22,7 @@ impl Found {
         self.sensors.iter().filter(|sensor| sensor.in_total).map(|sensor| sensor.source).min()
     }
 
-    /// Whether a sensor is one of those whose sum is the machine's energy.
+    /// True if a sensor is one of those whose sum is the machine's energy.
     pub fn counts(&self, sensor: &Sensor) -> bool {
         sensor.in_total && Some(sensor.source) == self.total_source()
     }

@@ -73,7 +73,7 @@ pub struct Sensor {
     pub name: String,
     /// Where it comes from.
     pub source: Source,
-    /// Whether what it measures belongs to the total of its source; `false`: it is part of what
+    /// True if what it measures belongs to the total of its source; `false`: it is part of what
     /// another sensor measures, or measures the same again.
     pub in_total: bool,
     pub(super) means: Means,

@@ -82,7 +82,7 @@ impl Ticks {
         Ok(Self { timer })
     }
 
-    /// Whether an interval has ended since this was last asked.
+    /// True if an interval has ended since this was last asked.
     pub fn take(&self) -> bool {
         rustix::io::read(&self.timer, &mut [0u8; 8]).is_ok()
     }

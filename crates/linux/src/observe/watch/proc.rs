@@ -67,7 +67,7 @@ pub fn doing(process: Tid, tid: Tid) -> Option<Doing> {
     Doing::parse(&String::from_utf8_lossy(&stat))
 }
 
-/// Whether the thread is there, and not on its way out.
+/// True if the thread is there, and not on its way out.
 #[must_use]
 pub fn lives(process: Tid, tid: Tid) -> bool {
     doing(process, tid).is_some()

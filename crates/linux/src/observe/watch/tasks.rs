@@ -108,7 +108,7 @@ impl Tasks {
         self.missed
     }
 
-    /// Whether records were lost since this was last asked.
+    /// True if records were lost since this was last asked.
     pub fn take_stale(&mut self) -> bool {
         std::mem::take(&mut self.stale)
     }
@@ -140,7 +140,7 @@ impl Tasks {
         &mut self.pages[page].get_or_insert_with(|| Box::new([Slot::default(); PAGE]))[place]
     }
 
-    /// Whether the thread is followed and alive.
+    /// True if the thread is followed and alive.
     pub fn follows(&self, tid: Tid) -> bool {
         self.slot(tid).state.alive()
     }

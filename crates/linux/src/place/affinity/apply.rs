@@ -55,7 +55,7 @@ impl<K: Kernel> Mechanism<K> {
         self.changed = changed;
     }
 
-    /// Whether there is something to ask for, and it may be asked; looks at the present mask.
+    /// True if there is something to ask for, and it may be asked; looks at the present mask.
     fn prepare(&mut self, thread: ThreadId) -> bool {
         let state = &self.threads[thread.index()];
         if state.ended || !state.announced || matches!(state.mask, Mask::Own | Mask::Refused) {
@@ -93,7 +93,7 @@ impl<K: Kernel> Mechanism<K> {
         }
     }
 
-    /// Whether a thread may have this mask from us: the last or the last but one that it or its
+    /// True if a thread may have this mask from us: the last or the last but one that it or its
     /// parent was given, or, where it was handed down, what the parent began with or where some
     /// queue's threads wait. CPUs that are offline do not show in masks.
     fn is_ours(&self, thread: ThreadId, present: &CpuSet) -> bool {
@@ -130,7 +130,8 @@ impl<K: Kernel> Mechanism<K> {
         self.changed = changed;
     }
 
-    /// Whether it must wait: a program that has just begun still asks how many CPUs it has.
+    /// Asks the kernel for what a thread should have. True if that must wait: a program that has
+    /// just begun still asks how many CPUs it has.
     fn ask(&mut self, thread: ThreadId) -> bool {
         let Some((cpus, parked)) = self.wanted(thread) else { return false };
         let state = &self.threads[thread.index()];
@@ -190,8 +191,8 @@ impl<K: Kernel> Mechanism<K> {
     }
 
     /// Parks a thread, or takes it out, where that is not so yet. Its class is looked at before it
-    /// is changed: one that has made itself real-time, or has another class by now, keeps it.
-    /// Whether it is still the policy's.
+    /// is changed: one that has made itself real-time, or has another class by now, keeps it. True
+    /// if the thread is still the policy's.
     fn settle_class(&mut self, thread: ThreadId, parked: bool) -> bool {
         let state = &self.threads[thread.index()];
         let handed_down = matches!(state.mask, Mask::Inherited(_));

@@ -237,7 +237,7 @@ impl<K: Kernel> Mechanism<K> {
         (!self.had_guest(core) && self.is_far_behind(core, key)).then_some(guest)
     }
 
-    /// Whether a guest's turn on this core has just ended: it waits again.
+    /// True if a guest's turn on this core has just ended: it waits again.
     fn had_guest(&self, core: CoreId) -> bool {
         let place = self.last_on[core.index()].map(|thread| self.threads[thread.index()].place);
         matches!(place, Some(Place::Queue(queue)) if self.guests[core.index()].contains(queue))
@@ -251,7 +251,7 @@ impl<K: Kernel> Mechanism<K> {
         own.is_some_and(|(_, own)| self.guests[core.index()].comes_before(key, own))
     }
 
-    /// Whether a thread that a core takes from a queue is its guest.
+    /// True if a thread that a core takes from a queue is its guest.
     fn is_guest(&self, core: CoreId, thread: ThreadId, queue: QueueId) -> bool {
         let key =
             || self.threads[thread.index()].order.key(self.stats[thread.index()].virtual_time);

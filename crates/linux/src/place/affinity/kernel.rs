@@ -30,7 +30,7 @@ pub trait Kernel {
     /// As [`Kernel::set_affinity`].
     fn set_class(&mut self, thread: Tid, class: Class) -> io::Result<()>;
 
-    /// Whether a thread that has been put into SCHED_IDLE can be taken out again: not without
+    /// True if a thread that has been put into SCHED_IDLE can be taken out again: not without
     /// CAP_SYS_NICE or a suitable RLIMIT_NICE.
     fn can_park(&mut self) -> bool;
 
@@ -78,7 +78,7 @@ impl Linux {
     }
 }
 
-/// Whether this process may place threads of other users: CAP_SYS_NICE.
+/// True if this process may place threads of other users: CAP_SYS_NICE.
 #[must_use]
 pub fn can_place_others() -> bool {
     capabilities(None).is_ok_and(|own| own.effective.contains(CapabilitySet::SYS_NICE))

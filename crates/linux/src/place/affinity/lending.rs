@@ -74,7 +74,7 @@ impl<K: Kernel> Mechanism<K> {
         self.overflow.lent = lent;
     }
 
-    /// Whether a core may have threads of a queue: it serves it, or the policy fills idle cores
+    /// True if a core may have threads of a queue: it serves it, or the policy fills idle cores
     /// with threads that are not theirs by their tiers.
     pub(super) fn may_take_from(&self, core: CoreId, queue: QueueId) -> bool {
         let service = &self.services[core.index()];

@@ -41,11 +41,12 @@ pub struct Options {
     pub factors: Vec<(String, f64)>,
     /// How many threads that have ended are remembered, for the record.
     pub remembers: usize,
-    /// Whether schedutil sets the clocks of all CPUs.
+    /// True if schedutil sets the clocks of all CPUs.
     pub schedutil: bool,
 }
 
-/// See the file's head. Times inside are since `epoch`.
+/// The affinity mechanism: policy, view, queues, and the masks that carry directives out. Times
+/// inside are since `epoch`.
 pub struct Mechanism<K> {
     pub(super) kernel: K,
     pub(super) machine: Machine,
@@ -281,7 +282,7 @@ impl<K: Kernel> Mechanism<K> {
         self.live.iter().map(|&thread| (thread, self.threads[thread.index()].tid))
     }
 
-    /// Whether a thread was there before it was first seen.
+    /// True if a thread was there before it was first seen.
     pub fn was_found(&self, thread: ThreadId) -> bool {
         self.threads[thread.index()].found
     }

@@ -31,7 +31,7 @@ impl<K: Kernel> Mechanism<K> {
         }
     }
 
-    /// Whether a thread is called to its core, rather than bound.
+    /// True if a thread is called to its core, rather than bound.
     pub(super) fn is_called(&self, thread: ThreadId) -> bool {
         self.threads[thread.index()].naps > NAPPING_SHARE
     }

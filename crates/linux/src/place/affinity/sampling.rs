@@ -36,9 +36,9 @@ struct Counted {
     sampler: IpcSampler,
 }
 
-/// See the file's head.
+/// Counters and run times of threads, read at an interval.
 pub struct Sampling {
-    /// Whether run times must be asked for.
+    /// True if run times must be asked for.
     times: bool,
     pmus: Vec<Pmu>,
     /// By PMU, the kind that all its CPUs are of.
@@ -77,7 +77,7 @@ impl Sampling {
         }
     }
 
-    /// Whether run times must be asked for.
+    /// True if run times must be asked for.
     pub fn asks(&self) -> bool {
         self.times
     }

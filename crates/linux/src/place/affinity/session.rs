@@ -91,7 +91,7 @@ const MAX_SWITCH_SHARE: f64 = 0.02;
 /// Over how long that is told.
 const SWITCH_WINDOW: Nanos = Nanos::from_millis(100);
 
-/// See the file's head.
+/// A session by affinity: the watcher, the mechanism and the journal at work.
 pub struct Session {
     watcher: Watcher,
     sampling: Sampling,
@@ -192,7 +192,8 @@ impl Session {
         Ok(())
     }
 
-    /// Whether telling switches costs too much, and was ended: `seen` has the last of them then.
+    /// Ends the telling of switches if it costs too much: true then, and `seen` has the last of
+    /// them.
     fn limit_switch_cost(&mut self, at: Nanos) -> bool {
         let taken =
             self.seen.iter().filter(|seen| matches!(seen, Seen::Took { .. })).count() as u64;
@@ -296,7 +297,7 @@ impl Session {
         self.recovered
     }
 
-    /// Whether threads that wait are parked.
+    /// True if threads that wait are parked.
     pub fn parks(&self) -> bool {
         self.config.mechanism.park
     }
@@ -381,7 +382,7 @@ impl live::Session for Session {
     }
 }
 
-/// Whether anything was readable before the time was over.
+/// True if anything was readable before the time was over.
 fn wait(fds: &mut [PollFd<'_>], time: Nanos) -> io::Result<bool> {
     let timeout = Timespec {
         tv_sec: (time.0 / 1_000_000_000) as i64,

@@ -44,7 +44,7 @@ pub enum Mask {
     Refused,
 }
 
-/// See the file's head.
+/// A thread that is followed, with what the policy does not see of it.
 #[derive(Debug)]
 pub struct Thread {
     pub tid: Tid,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use evenkeel_machine::Machine;
 
-/// Whether schedutil governs all CPUs of a machine, by `cpufreq/scaling_governor` under `sysfs`
+/// True if schedutil governs all CPUs of a machine, by `cpufreq/scaling_governor` under `sysfs`
 /// (Documentation/admin-guide/pm/cpufreq.rst). A CPU whose governor cannot be read has another.
 pub fn is_schedutil(machine: &Machine, sysfs: &Path) -> bool {
     let governs = |cpu: u32| {

@@ -35,7 +35,8 @@ fn cpu_time() -> Nanos {
     Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// See the file's head. Times are `CLOCK_MONOTONIC`.
+/// The least time between two looks of a session, from what looking has cost. Times are
+/// `CLOCK_MONOTONIC`.
 #[derive(Debug)]
 pub struct LookInterval {
     budget: f64,

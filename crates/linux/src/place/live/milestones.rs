@@ -41,8 +41,8 @@ enum Part {
     Asleep,
 }
 
-/// See the file's head. Constant time for all but a meeting, and the end of a thread, which take as
-/// long as there are threads in play.
+/// Finds milestones of processes from when their threads block and wake. Constant time for all but
+/// a meeting, and the end of a thread, which take as long as there are threads in play.
 #[derive(Debug, Default)]
 pub struct Milestones {
     /// By application.

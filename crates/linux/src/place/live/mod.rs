@@ -104,7 +104,7 @@ pub trait Session {
     /// Where it learns what threads do, for people.
     fn source(&self) -> String;
 
-    /// Whether any thread that it follows is left.
+    /// True if no thread that it follows is left.
     fn is_over(&self) -> bool;
 
     /// What has been done so far.
@@ -129,7 +129,7 @@ pub struct Finished {
     pub mechanism: &'static str,
     /// Where it learnt what threads did, for people.
     pub source: String,
-    /// Whether threads that wait were held back by their class.
+    /// True if threads that wait were held back by their class.
     pub parked: bool,
     /// When it began: times of threads are since then. `CLOCK_MONOTONIC`.
     pub epoch: Nanos,

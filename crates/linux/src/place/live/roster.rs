@@ -73,7 +73,7 @@ pub struct Forgotten {
     pub sums: Sums,
 }
 
-/// See the file's head.
+/// Threads by number, in `/proc` and to the policy, and the processes that they belong to.
 #[derive(Debug)]
 pub struct Roster {
     by_tid: HashMap<Tid, ThreadId>,

@@ -31,7 +31,7 @@ impl Mechanism {
         self.machine.cores[core.index()].cpu
     }
 
-    /// Whether a thread that has its first queue now runs on a core of another kind than that queue
+    /// True if a thread that has its first queue now runs on a core of another kind than that queue
     /// is for.
     ///
     /// It runs where the kernel had it, or by the queue of its parent. The policy takes it for one
@@ -86,7 +86,8 @@ impl Mechanism {
         }
     }
 
-    /// Whether it waits, although it may be shown as running where it has made room for us.
+    /// True if a thread waits, although it may be shown as running where it was displaced by this
+    /// process.
     fn waits(&self, thread: ThreadId) -> bool {
         let slot = self.threads[thread.index()].slot;
         slot.is_some_and(|slot| {

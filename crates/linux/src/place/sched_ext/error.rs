@@ -1,6 +1,6 @@
 //! Why a scheduler cannot be had, and the way out.
 
-/// See the file's head.
+/// Why the scheduler cannot be loaded or attached.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
     /// No CONFIG_SCHED_CLASS_EXT.

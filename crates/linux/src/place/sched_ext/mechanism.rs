@@ -38,7 +38,7 @@ pub struct Options {
     pub factors: Vec<(String, f64)>,
     /// How many threads that have ended are remembered, for the record.
     pub remembers: usize,
-    /// Whether schedutil sets the clocks of all CPUs.
+    /// True if schedutil sets the clocks of all CPUs.
     pub schedutil: bool,
 }
 
@@ -58,7 +58,8 @@ pub(super) struct Command {
     pub other: u32,
 }
 
-/// See the file's head. Times inside are since `epoch`.
+/// The mechanism over sched_ext: policy, view, and the kernel side that carries directives out.
+/// Times inside are since `epoch`.
 pub struct Mechanism {
     pub(super) kernel: KernelSide,
     pub(super) machine: Machine,
@@ -73,7 +74,7 @@ pub struct Mechanism {
     pub(super) timer: Option<(Nanos, Nanos)>,
     /// Until when the policy need not be told of its timer, as things were when it was last told.
     pub(super) quiet: Nanos,
-    /// Whether threads are running by what has been said: before, nothing has to be done about a
+    /// True if threads are running by what has been said: before, nothing has to be done about a
     /// change.
     pub(super) attached: bool,
 
@@ -88,7 +89,7 @@ pub struct Mechanism {
     pub(super) live: Vec<ThreadId>,
     pub(super) cores: Vec<CoreStats>,
     pub(super) waiting: Vec<u32>,
-    /// Whether each queue has a clock of its own.
+    /// By queue, whether it has a clock of its own.
     pub(super) queues: Vec<bool>,
     pub(super) utilisation: Vec<Pelt>,
     /// By core, as of the last look: how often it had gone idle.
@@ -383,7 +384,7 @@ impl Mechanism {
         self.timer.map(|(_, due)| due.max(self.quiet).saturating_add(self.epoch))
     }
 
-    /// Whether nothing is due before then, unless something changes.
+    /// True if nothing is due before then, unless something changes.
     pub fn is_quiet(&self) -> bool {
         self.quiet > self.now
     }

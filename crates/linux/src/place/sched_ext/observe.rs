@@ -389,7 +389,7 @@ impl Mechanism {
         };
     }
 
-    /// Whether a thread that has left has left for good: it is not there, or a zombie, or another
+    /// True if a thread that has left has left for good: it is not there, or a zombie, or another
     /// has its number by now.
     pub(super) fn is_gone(&mut self, thread: ThreadId) -> bool {
         let process = self.process_of(thread);

@@ -9,7 +9,7 @@ const MAX_RESTARTS_IN_A_ROW: u32 = 100;
 /// its CPUs away each time.
 const WORKING_TIME: Nanos = Nanos::from_secs(10);
 
-/// See the file's head.
+/// Counts how often the scheduler has been loaded anew, and when not to any more.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Restarts {
     all: u32,
@@ -18,12 +18,12 @@ pub struct Restarts {
 }
 
 impl Restarts {
-    /// So many there have been.
+    /// Restarts so far.
     pub fn all(self) -> u32 {
         self.all
     }
 
-    /// Whether it may be loaded anew at this time; if so, that counts as done.
+    /// True if the scheduler may be loaded anew at this time; that then counts as done.
     pub fn once_more(&mut self, at: Nanos) -> bool {
         if at.saturating_sub(self.last) >= WORKING_TIME {
             self.in_a_row = 0;

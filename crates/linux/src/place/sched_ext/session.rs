@@ -1,7 +1,7 @@
 //! A session: the kernel side and the mechanism at work, at a cost that stays within its budget.
 //!
 //! The session looks when the policy's timer is due; when the kernel side rings, which it does for
-//! new threads and for cores that found nothing to do (if the policy cares), never sooner than a
+//! new threads and for cores that found nothing to do (if the policy cares), never sooner than an
 //! interval after the last look ([`crate::live::look_interval`]); and otherwise every few
 //! milliseconds while there is something to see, and seldom when there is not. Where the policy
 //! says that it will have nothing to say before some time unless something changes, it looks at
@@ -85,7 +85,7 @@ fn colon(text: &str) -> &'static str {
     if text.is_empty() { "" } else { ": " }
 }
 
-/// See the file's head.
+/// A session over sched_ext: the kernel side and the mechanism at work.
 pub struct Session {
     mechanism: Mechanism,
     config: Config,
@@ -309,7 +309,7 @@ fn setup(config: &Config, machine: &Machine) -> Setup {
     }
 }
 
-/// Whether anything was readable before the time was over.
+/// True if anything was readable before the time was over.
 fn wait(fds: &mut [PollFd<'_>], time: Nanos) -> io::Result<bool> {
     let timeout = Timespec {
         tv_sec: (time.0 / 1_000_000_000) as i64,

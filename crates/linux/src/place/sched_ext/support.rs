@@ -44,7 +44,7 @@ pub fn online(sysfs: &Path) -> Option<Vec<u32>> {
     parse_cpus(&fs::read_to_string(sysfs.join("devices/system/cpu/online")).ok()?).ok()
 }
 
-/// Whether there is room for all CPUs that are online. Threads of any other would never run.
+/// Checks that there is room for all CPUs that are online: threads of any other would never run.
 ///
 /// # Errors
 /// There is not.
@@ -60,7 +60,7 @@ pub fn tick() -> Nanos {
     Nanos(tick.tv_sec as u64 * 1_000_000_000 + tick.tv_nsec as u64)
 }
 
-/// Whether other threads than this one and `whose` had or waited for a CPU each time that one
+/// True if other threads than this one and `whose` had or waited for a CPU each time that one
 /// looked, within some milliseconds.
 pub fn others_run(whose: Option<&Whose>) -> bool {
     // proc_loadavg(5): the fourth field begins with the threads that are runnable now, of which one
@@ -95,7 +95,7 @@ pub fn drop_privileges() {
     }
 }
 
-/// Whether a scheduler can be loaded, as far as can be told beforehand.
+/// Checks that a scheduler can be loaded, as far as can be told beforehand.
 ///
 /// # Errors
 /// What is missing, and what to do about it.

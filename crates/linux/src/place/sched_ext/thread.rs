@@ -21,7 +21,7 @@ pub struct Before {
     pub migrations: u64,
 }
 
-/// See the file's head.
+/// A thread of the policy, with what the policy does not see of it.
 #[derive(Debug)]
 pub struct Thread {
     pub tid: Tid,
