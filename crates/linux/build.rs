@@ -1,7 +1,7 @@
 //! Provides the object of src/bpf for the feature `sched_ext`; without it there is nothing to do.
 //!
-//! The object is checked in, since it is the same for all kernels and little-endian machines:
-//! nobody needs clang who does not change src/bpf. Where a source has changed it is compiled.
+//! The object is checked in, since it is the same for all kernels and little-endian machines: clang
+//! is only needed to change src/bpf. Where a source has changed it is compiled.
 //! `EVENKEEL_BPF=write` compiles and checks in, `EVENKEEL_BPF=compare` fails where that would
 //! differ.
 

@@ -95,7 +95,7 @@ fn barriers() {
     }
 }
 
-/// A program that scales with its core, and one that does not, under hsp: who has the fast core.
+/// A program that scales with its core, and one that does not, under hsp: which has the fast core.
 fn speedup_factors() {
     let (evenkeel, worker) = (evenkeel(), example("worker"));
     // Copies, because programs are known by their names.
@@ -145,7 +145,7 @@ fn speedup_factors() {
             ],
         };
         let mut done = numbers(&output(&words));
-        // The paced program does a thousand units a second at most; whoever works, far more.
+        // The paced program does a thousand units a second at most; the other, far more.
         done.sort_by(f64::total_cmp);
         println!("| {how} | {:.2} | {:.2} |", done[1] / most, done[0] / paced_most);
     }

@@ -286,7 +286,7 @@ fn table(schedulers: &[&str], rounds: &[Round]) -> String {
         )
         .unwrap();
     }
-    // Who has not run a load, or did not survive it, has no figure for it.
+    // A scheduler that has not run a load, or did not survive it, has no figure for it.
     text.replace("NaN", "-") + "\n" + BELOW
 }
 

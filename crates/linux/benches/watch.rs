@@ -38,8 +38,8 @@ const THREADS: &str = "3000";
 fn held(words: &[&str]) -> Child {
     let own = std::env::current_exe().unwrap();
     if words.first() == Some(&"pingpong") {
-        // Those who wake each other share a core: the switch between them is what is measured, not
-        // the way from core to core.
+        // Threads that wake each other share a core: the switch between them is what is measured,
+        // not the way from core to core.
         return programs::held(
             Path::new("taskset"),
             &[&["-c", "0", own.to_str().unwrap()], words].concat(),

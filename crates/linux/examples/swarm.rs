@@ -1,4 +1,4 @@
-//! A program whose threads can be counted, for the tests of whoever watches threads.
+//! A program whose threads can be counted, for tests of what watches threads.
 //!
 //! - `swarm threads N`: N threads one after another, up to eight at a time, each of which does
 //!   nothing;
@@ -128,7 +128,7 @@ fn turns(number: usize) -> Result<(), Box<dyn Error>> {
     let (tell, told) = mpsc::channel();
     thread::scope(|scope| {
         let second = scope.spawn(|| {
-            // Whoever should be told has ended only if it has failed, which is reported there.
+            // The receiver has ended only if it has failed, which is reported there.
             let _ = tell.send(gettid());
             play(1, &first, number_of_first)
         });

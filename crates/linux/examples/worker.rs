@@ -1,4 +1,4 @@
-//! Programs whose progress can be told, for the tests and benchmarks of whoever places threads.
+//! Programs whose progress can be told, for tests and benchmarks of mechanisms that place threads.
 //!
 //! - `worker spin N MS`: N threads that work for MS; prints how many units of work each has done,
 //!   one a line;
@@ -11,9 +11,9 @@
 //! - `worker crowd N MS`: N threads, each at work for 200 us of every 20 ms, for MS;
 //! - `worker births N MS`: a thread every MS, N times, each of which works for 30 ms;
 //! - `worker wakes PAIRS BEGIN MS`: pairs of which one sleeps for 3 ms and then wakes the other,
-//!   who works for 1 ms, for BEGIN and MS; prints how long the other took to get a core, in
+//!   which works for 1 ms, for BEGIN and MS; prints how long the other took to get a core, in
 //!   microseconds: median, 99th percentile and greatest after BEGIN, and 99th percentile before;
-//! - `worker crossings PAIRS MS`: the same pairs; prints how many in a hundred of those who were
+//! - `worker crossings PAIRS MS`: the same pairs; prints how many in a hundred of those that were
 //!   woken got a core of the other half of the CPUs than the time before: in the lab, of the other
 //!   kind;
 //! - `worker naps N MS`: N threads that work for 4 ms and sleep for 1 ms in turn, for MS;
@@ -26,13 +26,15 @@
 //!   the units of work per second of all together;
 //! - `worker many N MS [PID]`: N threads that work from when they begin; once all have been made,
 //!   for MS: prints the least and the median of their progress meanwhile, and what process PID (no
-//!   PID: nobody) took of one CPU, in percent. Its first thread is to be a real-time one, for it
-//!   measures;
+//!   PID: no process) took of one CPU, in percent. Its first thread is to be a real-time one, for
+//!   it measures;
 //! - `worker forever`: a thread that works until it is killed;
 //! - `worker thread PROGRAM …`: executes a program, by another thread than its first;
 //! - `worker ext …`: any of these, in SCHED_EXT;
-//! - `worker after MS …`: any of these, after so long: whoever schedules it then knows the program
-//!   by its name.
+//! - `worker after MS …`: any of these, after so long: its scheduler then knows the program by its
+//!   name.
+
+#![deny(clippy::undocumented_unsafe_blocks)]
 
 use std::env;
 use std::error::Error;
@@ -132,7 +134,7 @@ fn nice(levels: &[i32], time: Duration) -> Result<(), Box<dyn Error>> {
     })
 }
 
-/// Wakes whoever waits for it, with the time at which it did.
+/// Wakes its waiter, with the time at which it did.
 #[derive(Default)]
 struct Bell {
     rung: Mutex<Option<Instant>>,
@@ -142,7 +144,7 @@ struct Bell {
 impl Bell {
     fn ring(&self) {
         if let Ok(mut rung) = self.rung.lock() {
-            // Who has been rung for and still waits for a core has waited since then.
+            // A sleeper that has been woken and still waits for a core has waited since then.
             rung.get_or_insert_with(Instant::now);
         }
         self.changed.notify_one();
@@ -158,7 +160,7 @@ impl Bell {
     }
 }
 
-/// Somebody has been woken.
+/// A sleeper has been woken.
 struct WokenUp {
     /// When it was, from the beginning.
     at: Duration,

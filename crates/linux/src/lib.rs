@@ -1,19 +1,17 @@
 //! The live mechanisms of Evenkeel: real threads of a Linux machine, placed by the policies of
 //! `evenkeel-policy`.
+//!
+//! [`observe`] says what the machine and its threads do, [`place`] has threads run where a policy
+//! wants them, and [`lab`] makes cores slow so that both can be tried.
 
-pub mod affinity;
-pub mod calibrate;
-pub mod class;
-pub mod counters;
-pub mod here;
+#![deny(clippy::undocumented_unsafe_blocks)]
+
 pub mod lab;
-pub mod live;
-pub mod perf_event;
-pub mod program;
-pub mod realtime;
-pub mod record;
+pub mod observe;
+pub mod place;
+
+pub use lab::realtime;
+pub use observe::{calibrate, counters, here, perf_event, program, record, sensors, watch};
 #[cfg(feature = "sched_ext")]
-pub mod sched_ext;
-pub mod sensors;
-mod tracefs;
-pub mod watch;
+pub use place::sched_ext;
+pub use place::{affinity, class, live};

@@ -94,7 +94,7 @@ fn programs_that_sleep_when_they_are_found_take_no_core_from_those_that_work() {
     for app in 0..3 {
         fake.start(20 + app, None, Habit::Naps { works: 1, sleeps: 1_000_000 }, SPEEDS);
     }
-    // They are asleep before anybody looks.
+    // They are asleep before the first look.
     for _ in 0..50 {
         fake.step();
     }
@@ -236,7 +236,7 @@ fn a_thread_that_makes_itself_real_time_just_before_it_is_parked_keeps_its_class
     }
 }
 
-/// Serves the first threads, one for each core, and nobody else: a policy that errs.
+/// Serves the first threads, one for each core, and no others: a wrong policy.
 struct Neglects {
     served: usize,
 }
@@ -334,7 +334,7 @@ impl Policy for Rows {
 }
 
 #[test]
-fn who_always_works_beside_others_who_do_has_so_many_slices_in_a_row() {
+fn a_thread_that_always_works_beside_others_that_do_has_so_many_slices_in_a_row() {
     for batch in [1, 2, 5] {
         let fake = Fake::new(1, true);
         let mut mechanism = mechanism_of(&fake, Box::new(Rows(batch)), &[(1.0, 1)], &[]);
@@ -388,9 +388,9 @@ fn deed(cpus: u32) -> impl Strategy<Value = Deed> {
 }
 
 proptest! {
-    /// Whatever threads do, under every policy: nobody panics, nobody is left on no CPU, whoever
-    /// chose keeps what it chose, everybody else gets back what it had, and no thread starves while
-    /// the rest of the world goes on.
+    /// Whatever threads do, under every policy: nothing panics, no thread is left without a CPU, a
+    /// thread that chose its CPUs keeps them, all others get back what they had, and no thread
+    /// starves while the rest of the world goes on.
     #[test]
     fn nothing_is_lost_whatever_threads_do(
         policy in prop::sample::select(policies()),

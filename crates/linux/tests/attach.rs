@@ -180,7 +180,7 @@ fn the_only_busy_thread_at_attach_has_a_fast_core_from_then_on() {
 fn a_thread_that_slept_at_attach_is_kept_to_its_queues_cpus_once_it_wakes_however_shortly() {
     let fake = Fake::new(4, true);
     let asleep = Doing { runnable: false, cpu: Cpu(3) };
-    // Never at work when somebody looks.
+    // Never at work when it is looked at.
     fake.find_with(Habit::Naps { works: 1, sleeps: 20 }, Tid(70), Tid(70), asleep, SPEEDS);
     let mut attached = Attached {
         mechanism: mechanism(&fake, "pinned", KINDS, &[]),

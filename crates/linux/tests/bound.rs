@@ -1,5 +1,5 @@
-//! The bound of a queue's keys in BPF (src/bpf/bound.bpf.h), compiled for this machine: no threads
-//! that come, look and take at once leave anybody below it. Needs a C compiler.
+//! The bound of a queue's keys in BPF (src/bpf/bound.bpf.h), compiled for this machine: threads
+//! that arrive, scan and take at once leave none below it. Needs a C compiler.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "support/programs.rs"]
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 const ROUNDS: u32 = 20_000;
 
 #[test]
-fn nobody_waits_with_a_key_below_the_bound_however_many_come_and_look_at_once() {
+fn no_thread_waits_with_a_key_below_the_bound_however_many_arrive_and_scan_at_once() {
     let folder = TempDir::new().unwrap();
     let Some(bound) = programs::compiled("bound", folder.path()) else { return };
     let done = Command::new(bound).arg(ROUNDS.to_string()).output().unwrap();

@@ -29,8 +29,8 @@ fn barriers(policy: Option<&str>, threads: u32, habit: Habit, tick: u64, ms: u64
 /// Threads, work between two barriers in milliseconds of the fastest CPU, and whether they spin
 /// while they wait.
 ///
-/// Not more threads than CPUs that spin: who spins uses up slices that others need, longer ones
-/// under acfs than the kernel's.
+/// Not more threads than CPUs that spin: a spinning thread uses up slices that others need, longer
+/// ones under acfs than the kernel's.
 const PROGRAMS: [(u32, f64, bool); 9] = [
     (2, 20.0, false),
     (3, 20.0, false),
@@ -108,7 +108,8 @@ fn threads_that_nap_do_not_share_a_core_beside_one_that_idles() {
 }
 
 #[test]
-fn who_naps_between_looks_is_called_to_its_core_and_who_works_all_the_time_is_bound_to_it() {
+fn a_thread_that_naps_between_looks_is_called_to_its_core_and_one_that_works_all_the_time_is_bound_to_it()
+ {
     for policy in ["acfs", "age", "hsp", "gts"] {
         let fake = Fake::new(2, true);
         fake.0.borrow_mut().model = Model::QueuePerCpu;

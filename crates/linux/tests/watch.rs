@@ -1,4 +1,4 @@
-//! Real programs are watched, and what they did is known: nobody is lost.
+//! Real programs are watched, and what they did is known: no thread is lost.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
 
 #[path = "support/programs.rs"]
@@ -98,7 +98,7 @@ fn from(source: Source) -> Options {
     Options { source, interval: Duration::from_millis(2), ..Options::default() }
 }
 
-/// The sources that miss nobody.
+/// The sources that miss no thread.
 fn complete() -> [Options; 3] {
     let wide = Options { wide: Some(true), ..from(Source::Perf) };
     [from(Source::Perf), wide, from(Source::Connector)]
@@ -192,7 +192,7 @@ fn watch_to_the_end(watcher: &mut Watcher, seen: &mut Vec<Seen>) {
 }
 
 #[test]
-fn whoever_attaches_to_a_running_process_has_all_its_threads_and_what_they_start() {
+fn attaching_to_a_running_process_finds_all_its_threads_and_what_they_start() {
     for options in complete() {
         let attempt = || {
             let mut child = held(&["crowd", "100"]);
@@ -288,7 +288,7 @@ struct Group(PathBuf);
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Where a test has failed, somebody may still be in it.
+        // After a failed test a process may still be in it.
         let removed = fs::remove_dir(&self.0);
         assert!(removed.is_ok() || std::thread::panicking(), "{removed:?}");
     }

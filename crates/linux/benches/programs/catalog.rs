@@ -186,7 +186,7 @@ pub const PROGRAMS: [Program; 14] = [
             // The number of jobs is always given: xargs counts no CPUs.
             words: words(&format!(
                 "xargs -P {} -I NAME gcc -O2 -c -o objects/NAME.o sources/NAME.c",
-                threads.unwrap_or_else(super::turn::cpus)
+                threads.unwrap_or_else(super::cpus::cpus)
             )),
             stdin: Some("names.txt"),
             inputs: vec![

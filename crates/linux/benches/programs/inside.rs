@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::catalog::{PROGRAMS, Program, Threads};
+use super::cpus::cpus;
 use super::inputs::SCRIPTS;
 use super::labs::{Lab, Order};
 use super::results::Row;
-use super::turn::{Outcome, Stage, cpus};
+use super::turn::{Outcome, Stage};
 use super::ways::{Candidate, How, Mechanism, turns};
 
 /// What a line begins with that has a row; programs and kernels may print others.

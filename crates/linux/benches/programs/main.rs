@@ -31,6 +31,7 @@
 )]
 
 mod catalog;
+mod cpus;
 mod inputs;
 mod inside;
 mod labs;
@@ -346,7 +347,7 @@ fn host() -> String {
     format!(
         "{} ({} CPUs{is_virtual}), Linux {}, Debian {}",
         model.unwrap_or("an unknown processor"),
-        turn::cpus(),
+        cpus::cpus(),
         output("uname", &["-r"]),
         debian.trim()
     )

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "tests take a part of it")]
 
 mod catalog;
+mod cpus;
 mod inputs;
 mod labs;
 mod page;

@@ -26,11 +26,6 @@ const LOOK: Duration = Duration::from_millis(20);
 /// What `evenkeel schedule` says when it has begun.
 const BEGUN: &str = "scheduling ";
 
-/// CPUs that this process may use.
-pub fn cpus() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
-
 /// Where and with what turns are had.
 pub struct Stage {
     /// The binary.

@@ -4,10 +4,10 @@
  *
  *   virtual time += ran x rate(kind), rate = charge(kind) / weight, by the user side
  *   slice = slice(kind), or of a divided one max(slice(kind) / runnable in its queue, least)
- *   left = share of a carried slice that was not used
+ *   slice_left_share = share of a carried slice that was not used
  *
- * The kernel is given a slice in chunks: `granted` may be for ever, but who runs is looked at again
- * before long.
+ * The kernel is given a slice in chunks: `slice_granted` may be for ever, but which thread runs is
+ * looked at again before long.
  */
 #ifndef EVENKEEL_CHARGE_H
 #define EVENKEEL_CHARGE_H
@@ -15,125 +15,134 @@
 #include "events.bpf.h"
 #include "maps.bpf.h"
 
-#define CHUNK 20000000ULL
-/* No slice of several in a row is longer. */
-#define LONG 1000000000ULL
-/* More has not been run since it was last brought up to now, a chunk ago at most: a clock that
- * jumped. Also keeps the product below 2^64. */
-#define MOST_AT_ONCE (1ULL << 32)
+#define SLICE_CHUNK_NS 20000000ULL
+/* Longest slice of several in a row. */
+#define MAX_BATCH_NS 1000000000ULL
+/* Most that is charged at once. A running thread is charged once a chunk at least, so more means
+ * that the clock jumped. Also keeps the product below 2^64. */
+#define MAX_CHARGE_NS (1ULL << 32)
 
-static __always_inline u32 kind_of(const struct cpu *cpu)
+static __always_inline u32 kind_of(const struct cpu_ctx *cpu_ctx)
 {
-	return cpu->kind < MAX_KINDS ? cpu->kind : 0;
+	return cpu_ctx->kind < MAX_KINDS ? cpu_ctx->kind : 0;
 }
 
-/* Statistics begin, and end, to change. */
-static __always_inline void change(struct slot *slot)
+/* Statistics are about to change: the user side reads them again (a sequence lock). */
+static __always_inline void begin_stats(struct slot *slot)
 {
-	IN_ORDER(__sync_fetch_and_add(&slot->sequence, 1));
+	FULL_BARRIER(__sync_fetch_and_add(&slot->sequence, 1));
 }
 
-/* Brings a running thread up to now. */
-static __always_inline void account(struct slot *slot, struct cpu *cpu, u64 now)
+/* Statistics have been changed. */
+static __always_inline void end_stats(struct slot *slot)
 {
-	u32 kind = kind_of(cpu) & (MAX_KINDS - 1);
-	u64 ran = now - slot->accounted_at;
+	FULL_BARRIER(__sync_fetch_and_add(&slot->sequence, 1));
+}
+
+/* Charges a running thread for its time up to now. */
+static __always_inline void charge(struct slot *slot, struct cpu_ctx *cpu_ctx, u64 now)
+{
+	u32 kind = kind_of(cpu_ctx) & (MAX_KINDS - 1);
+	u64 ran = now - slot->charged_until;
 
 	if ((s64)ran <= 0)
 		return;
-	ran = min_of(ran, MOST_AT_ONCE);
-	slot->accounted_at = now;
+	ran = min_of(ran, MAX_CHARGE_NS);
+	slot->charged_until = now;
 	slot->time_on[kind] += ran;
-	cpu->busy += ran;
+	cpu_ctx->busy += ran;
 	slot->virtual_time += ran * slot->rate[kind] >> RATE_SHIFT;
-	slot->used += ran;
+	slot->slice_used += ran;
 }
 
-/* How far the virtual time of a thread has got since it was last brought up to now. */
-static __always_inline u64 since_accounted(const struct slot *slot, u64 now)
+/* How far the virtual time of a thread has got since it was last charged. */
+static __always_inline u64 uncharged_virtual_time(const struct slot *slot, u64 now)
 {
-	struct cpu *cpu = slot->state == RUNNING ? cpu_at(slot->cpu) : NULL;
-	u32 kind = cpu ? kind_of(cpu) & (MAX_KINDS - 1) : 0;
+	struct cpu_ctx *cpu_ctx = slot->state == RUNNING ? cpu_ctx_of(slot->cpu) : NULL;
+	u32 kind = cpu_ctx ? kind_of(cpu_ctx) & (MAX_KINDS - 1) : 0;
 
-	return cpu ? min_of(less(now, slot->accounted_at), MOST_AT_ONCE) * slot->rate[kind] >>
-			       RATE_SHIFT
-		   : 0;
+	return cpu_ctx ? min_of(saturating_sub(now, slot->charged_until), MAX_CHARGE_NS) *
+					 slot->rate[kind] >>
+				 RATE_SHIFT
+		       : 0;
 }
 
-static __always_inline u64 chunk_of(const struct slot *slot)
+/* What the kernel is given next of a thread's slice. */
+static __always_inline u64 next_chunk(const struct slot *slot)
 {
-	u64 left = less(slot->granted, slot->used);
+	u64 left = saturating_sub(slot->slice_granted, slot->slice_used);
 
-	/* Others may follow: it is our tick that ends it, and where the kernel's is gone then,
-	 * somebody has taken it away (rows.bpf.h). */
-	return slot->batch > 1 ? min_of(left, LONG) + CHUNK : max_of(min_of(left, CHUNK), 1);
+	/* With slices in a row our tick ends them, not the kernel. So the kernel's slice outlasts
+	 * ours, and if it is gone at the tick another thread has preempted (batch.bpf.h). */
+	return slot->batch > 1 ? min_of(left, MAX_BATCH_NS) + SLICE_CHUNK_NS
+			       : max_of(min_of(left, SLICE_CHUNK_NS), 1);
 }
 
 /* How long a slice is now. */
-static __always_inline u64 slice_of(const struct slot *slot, const struct cpu *cpu)
+static __always_inline u64 slice_of(const struct slot *slot, const struct cpu_ctx *cpu_ctx)
 {
-	u64 whole = slot->slice[kind_of(cpu) & (MAX_KINDS - 1)];
-	s32 others = slot->divided_to ? scx_bpf_dsq_nr_queued(slot->queue) : 0;
+	u64 whole = slot->slice[kind_of(cpu_ctx) & (MAX_KINDS - 1)];
+	s32 others = slot->divided_to ? scx_bpf_dsq_nr_queued(slot->queue_id) : 0;
 
 	return others > 0 ? max_of(whole / ((u32)others + 1), slot->divided_to) : whole;
 }
 
-/* A thread that gets, or keeps, this CPU gets a slice; returns its first chunk. */
-static __always_inline u64 grant(struct slot *slot, const struct cpu *cpu)
+/* Grants a slice to a thread that gets, or keeps, this CPU; returns its first chunk. */
+static __always_inline u64 grant_slice(struct slot *slot, const struct cpu_ctx *cpu_ctx)
 {
-	u64 whole = slice_of(slot, cpu);
+	u64 whole = slice_of(slot, cpu_ctx);
 
-	if (slot->carry && slot->left)
-		whole = (whole >> WHOLE_SHIFT) * slot->left;
-	slot->granted = max_of(whole, 1);
-	slot->used = 0;
-	slot->slice_number = 1;
-	slot->grace = 0;
-	return chunk_of(slot);
+	if (slot->carry && slot->slice_left_share)
+		whole = (whole >> SHARE_SHIFT) * slot->slice_left_share;
+	slot->slice_granted = max_of(whole, 1);
+	slot->slice_used = 0;
+	slot->batch_position = 1;
+	slot->in_grace = 0;
+	return next_chunk(slot);
 }
 
-static __always_inline bool is_used_up(const struct slot *slot)
+static __always_inline bool is_slice_used_up(const struct slot *slot)
 {
-	return slot->used >= slot->granted;
+	return slot->slice_used >= slot->slice_granted;
 }
 
 /*
- * The kernel looks whether a slice is over at its ticks only. At the first one after its end all
- * slices would be longer than the policy said, by half a tick in the mean: so it ends at the
- * nearest, be that before its end. But none is cut by more than half, of several in a row the mean
- * of them. Whether that is this one, for a thread that has run for so long since it was last
- * brought up to now.
+ * True if a slice ends at this tick, for a thread that has run for `ran` since it was last charged.
+ * The kernel looks at slices at its ticks only; ended at the first tick after its end, a slice
+ * would be half a tick too long in the mean. So it ends at the nearest tick, but is not cut by more
+ * than half, of several in a row by half of their mean.
  */
-static __always_inline bool is_near_end(const struct slot *slot, u64 ran)
+static __always_inline bool is_slice_ending(const struct slot *slot, u64 ran)
 {
-	struct board *board = the_board();
+	struct globals *globals = get_globals();
 
-	return board && less(slot->granted, slot->used + ran) <=
-				min_of(board->half_tick,
-				       slot->granted / (2 * max_of(slot->slice_number, 1)));
+	return globals &&
+	       saturating_sub(slot->slice_granted, slot->slice_used + ran) <=
+		       min_of(globals->half_tick_ns,
+			      slot->slice_granted / (2 * max_of(slot->batch_position, 1)));
 }
 
-static __always_inline void end_slice(struct task_struct *p, struct slot *slot)
+/* Ends what is left of a slice, here and in the kernel. */
+static __always_inline void expire_slice(struct task_struct *p, struct slot *slot)
 {
-	slot->granted = slot->used;
+	slot->slice_granted = slot->slice_used;
 	task_set_slice(p, 0);
 }
 
 /*
- * Whether a thread whose slice is over goes on until the next tick: it is in the kernel, where it
- * may have a lock that others would have to wait for as long as it waits itself, and mostly blocks
- * by itself soon. Who is there still then is preempted. It is charged for the time as for any
- * other. The fair class does the same (PREEMPT_LAZY); the kernel preempts threads of this one at
- * once, wherever they are.
+ * True if a thread whose slice is over goes on until the next tick, and is preempted only then. It
+ * does while it is in the kernel, where it may hold a lock that others would wait for, and mostly
+ * blocks soon by itself; the time is charged. The fair class does the same (PREEMPT_LAZY), but the
+ * kernel preempts threads of this class at once, wherever they are.
  */
-static __always_inline bool has_grace(struct slot *slot, bool in_user)
+static __always_inline bool grant_grace(struct slot *slot, bool in_user)
 {
-	slot->grace = !in_user && !slot->grace;
-	return slot->grace;
+	slot->in_grace = !in_user && !slot->in_grace;
+	return slot->in_grace;
 }
 
-/* Whether the tick that is being handled found a thread outside the kernel: it has been counted as
- * the thread's user time just before. */
+/* True if the tick that is being handled found the thread in user mode: the kernel has just counted
+ * it as user time. */
 static __always_inline bool is_in_user(const struct task_struct *p, struct slot *slot)
 {
 	u64 before = slot->user_time;
@@ -142,26 +151,28 @@ static __always_inline bool is_in_user(const struct task_struct *p, struct slot 
 	return slot->user_time != before;
 }
 
-static __always_inline void use_up(struct slot *slot, u32 at, u64 now)
+/* A slice has been used up: a new one is due, and the key is stepped. */
+static __always_inline void end_slice(struct slot *slot, u32 slot_index, u64 now)
 {
-	slot->left = 0;
-	slot->used = 0;
-	slot->granted = NEVER;
-	if (slot->rule == R_DEADLINE)
+	slot->slice_left_share = 0;
+	slot->slice_used = 0;
+	slot->slice_granted = NEVER;
+	if (slot->rule == RULE_DEADLINE)
 		slot->key = now + slot->step;
-	else if (slot->rule == R_FIXED)
+	else if (slot->rule == RULE_FIXED)
 		slot->key += slot->step;
-	note(slot, at, P_SLICE_USED);
+	post_event(slot, slot_index, EV_SLICE_USED);
 }
 
-/* What a thread that leaves its CPU keeps of its slice. */
-static __always_inline void carry_slice(struct slot *slot, const struct cpu *cpu)
+/* Keeps what a thread that leaves its CPU has not used of its slice. */
+static __always_inline void carry_slice(struct slot *slot, const struct cpu_ctx *cpu_ctx)
 {
-	u64 unit = slot->slice[kind_of(cpu) & (MAX_KINDS - 1)] >> WHOLE_SHIFT;
+	u64 unit = slot->slice[kind_of(cpu_ctx) & (MAX_KINDS - 1)] >> SHARE_SHIFT;
 
-	if (slot->carry && slot->granted != NEVER)
-		slot->left =
-			min_of(less(slot->granted, slot->used) / max_of(unit, 1), 1 << WHOLE_SHIFT);
+	if (slot->carry && slot->slice_granted != NEVER)
+		slot->slice_left_share = min_of(
+			saturating_sub(slot->slice_granted, slot->slice_used) / max_of(unit, 1),
+			1 << SHARE_SHIFT);
 }
 
 #endif

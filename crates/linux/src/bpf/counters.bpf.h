@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What each thread has retired on each kind of core. The user side opens a counter of instructions
- * per CPU, of the PMU of its kind; at every switch what it has counted since the last one is the
- * thread's that leaves. Loaded only where there are such counters.
+ * Instructions that each thread has retired on each kind of core. The user side opens a counter of
+ * instructions per CPU, of the PMU of its kind; at every switch the leaving thread gets what has
+ * been counted since the last one. Loaded only where there are such counters.
  *
- * A program of its own, for schedulers may not read counters.
+ * A program of its own, since schedulers may not read counters.
  */
 #ifndef EVENKEEL_COUNTERS_H
 #define EVENKEEL_COUNTERS_H
@@ -18,7 +18,7 @@ struct bpf_perf_event_value {
 	u64 running;
 };
 
-/* By CPU. */
+/* Counters by CPU. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
 	__uint(max_entries, MAX_CPUS);
@@ -30,21 +30,21 @@ SEC("tp_btf/sched_switch")
 int BPF_PROG(evenkeel_switch, bool preempt, struct task_struct *previous, struct task_struct *next)
 {
 	struct bpf_perf_event_value value = {};
-	struct cpu *cpu = cpu_at(bpf_get_smp_processor_id());
+	struct cpu_ctx *cpu_ctx = cpu_ctx_of(bpf_get_smp_processor_id());
 	struct slot *slot;
-	u32 at;
+	u32 slot_index;
 
-	if (!cpu ||
+	if (!cpu_ctx ||
 	    bpf_perf_event_read_value(&instructions, BPF_F_CURRENT_CPU, &value, sizeof(value)))
 		return 0;
-	slot = slot_of(previous, &at);
-	if (slot && cpu->counted) {
-		u32 kind = kind_of(cpu) & (MAX_KINDS - 1);
+	slot = slot_of(previous, &slot_index);
+	if (slot && cpu_ctx->instructions_counted) {
+		u32 kind = kind_of(cpu_ctx) & (MAX_KINDS - 1);
 
-		slot->instructions[kind] += value.counter - cpu->counted;
+		slot->instructions[kind] += value.counter - cpu_ctx->instructions_counted;
 		slot->counted_on[kind] = slot->time_on[kind];
 	}
-	cpu->counted = value.counter;
+	cpu_ctx->instructions_counted = value.counter;
 	return 0;
 }
 

@@ -19,107 +19,113 @@
 SHARED_ARRAY(slots, struct slot, 1);
 SHARED_ARRAY(free_slots, u64, 1);
 SHARED_ARRAY(queues, struct queue, MAX_QUEUES);
-SHARED_ARRAY(cpus, struct cpu, MAX_CPUS);
+SHARED_ARRAY(cpus, struct cpu_ctx, MAX_CPUS);
 SHARED_ARRAY(commands, struct command, MAX_COMMANDS);
-SHARED_ARRAY(boards, struct board, 1);
-SHARED_ARRAY(words, struct last_words, 1);
+SHARED_ARRAY(globals_map, struct globals, 1);
+SHARED_ARRAY(exit_info_map, struct exit_info, 1);
 
-/* Slots in which something is pending, in order of when it first was. */
+/* Indices of slots in which something is pending, in order of when it first was. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 20);
-} notes SEC(".maps");
+} events SEC(".maps");
 
-/* Something that is worth waking the user side. */
+/* Readable when something is worth waking the user side. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 16);
-} bell SEC(".maps");
+} doorbell SEC(".maps");
 
-/* What a thread is to us. */
-enum standing {
-	PLACED, /* the policy's, if it has a slot */
-	KERNEL, /* a thread of the kernel's own */
-	OURS, /* of the user side */
+/* What the scheduler makes of a thread. */
+enum task_class {
+	CLASS_POLICY, /* the policy places it, if it has a slot */
+	CLASS_KERNEL, /* a thread of the kernel's own */
+	CLASS_OWN, /* a thread of the user side */
 };
 
-struct thread {
-	u32 slot; /* or NONE */
-	u32 parent; /* slot, or NONE */
-	u32 standing;
-	u32 waits; /* it has no slot, and is in the dispatch queue of a CPU */
+struct task_ctx {
+	u32 slot_index; /* or NONE */
+	u32 parent_slot; /* or NONE */
+	u32 class; /* enum task_class */
+	u32 waits_locally; /* it has no slot, and is in the dispatch queue of a CPU */
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, struct thread);
+	__type(value, struct task_ctx);
 } threads SEC(".maps");
 
 /*
- * The verifier looks at a function of its own, one that is not static, once, and not again for each
- * call and each way there. So what has loops is one; it takes numbers and looks up what they stand
- * for.
+ * A global function: the verifier checks it once, and not again for each call and each path there.
+ * So everything with a loop is one. It takes numbers, since it may not take pointers to map values,
+ * and looks up what they stand for.
  */
 #define FUNCTION __attribute__((noinline))
 
-static __always_inline struct board *the_board(void)
+static __always_inline struct globals *get_globals(void)
 {
 	u32 first = 0;
 
-	return bpf_map_lookup_elem(&boards, &first);
+	return bpf_map_lookup_elem(&globals_map, &first);
 }
 
-static __always_inline struct slot *slot_at(u32 slot)
+static __always_inline struct slot *slot_at(u32 slot_index)
 {
-	return bpf_map_lookup_elem(&slots, &slot);
+	return bpf_map_lookup_elem(&slots, &slot_index);
 }
 
-static __always_inline struct queue *queue_at(u32 queue)
+static __always_inline struct queue *queue_at(u32 queue_id)
 {
-	return bpf_map_lookup_elem(&queues, &queue);
+	return bpf_map_lookup_elem(&queues, &queue_id);
 }
 
-static __always_inline struct cpu *cpu_at(u32 cpu)
+static __always_inline struct cpu_ctx *cpu_ctx_of(s32 cpu)
 {
 	return bpf_map_lookup_elem(&cpus, &cpu);
 }
 
-static __always_inline struct thread *thread_of(struct task_struct *p)
+/* The dispatch queue of a CPU. */
+static __always_inline u32 cpu_dsq_id(s32 cpu)
+{
+	return CPU_DSQ_BASE + (u32)cpu;
+}
+
+static __always_inline struct task_ctx *task_ctx_of(struct task_struct *p)
 {
 	return bpf_task_storage_get(&threads, p, NULL, 0);
 }
 
-/* The slot of a thread that the policy places; its number in *at. */
-static __always_inline struct slot *slot_of(struct task_struct *p, u32 *at)
+/* The slot of a thread that the policy places; its index in *slot_index. */
+static __always_inline struct slot *slot_of(struct task_struct *p, u32 *slot_index)
 {
-	struct thread *thread = thread_of(p);
+	struct task_ctx *task_ctx = task_ctx_of(p);
 
-	if (!thread || thread->slot == NONE)
+	if (!task_ctx || task_ctx->slot_index == NONE)
 		return NULL;
-	*at = thread->slot;
-	return slot_at(thread->slot);
+	*slot_index = task_ctx->slot_index;
+	return slot_at(task_ctx->slot_index);
 }
 
 /*
- * An atomic operation for the barrier that it is: what follows it is read, and written, after it.
- * Not so, on some processors, where its result is not used: then clang up to 19 chooses an
- * instruction that orders nothing.
+ * An atomic operation as a full barrier: memory accesses after it are not done before it. Its
+ * result must be used: else clang up to 19 chooses an instruction that orders nothing on some
+ * processors.
  */
-#define IN_ORDER(atomic)                                                                           \
+#define FULL_BARRIER(atomic)                                                                       \
 	({                                                                                         \
 		u64 before_it = (atomic);                                                          \
 		barrier_var(before_it);                                                            \
 	})
 
-static __always_inline bool has_bit(const u64 *mask, u32 cpu)
+static __always_inline bool has_bit(const u64 *mask, s32 cpu)
 {
-	u32 word = cpu / 64;
+	u32 word = (u32)cpu / 64;
 
-	/* The verifier is to see the very number that is checked and used. */
+	/* So that the number that is checked is the register that is used. */
 	barrier_var(word);
-	return word < CPU_WORDS && mask[word] >> (cpu % 64) & 1;
+	return word < CPU_WORDS && mask[word] >> ((u32)cpu % 64) & 1;
 }
 
 static __always_inline u64 max_of(u64 a, u64 b)
@@ -132,7 +138,8 @@ static __always_inline u64 min_of(u64 a, u64 b)
 	return a < b ? a : b;
 }
 
-static __always_inline u64 less(u64 a, u64 b)
+/* a - b, but not less than 0. */
+static __always_inline u64 saturating_sub(u64 a, u64 b)
 {
 	return a > b ? a - b : 0;
 }

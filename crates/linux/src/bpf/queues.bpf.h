@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who waits where, and whom a CPU takes up.
+ * Which thread waits where, and which one a CPU takes.
  *
  * A queue of the policy is a dispatch queue (DSQ) ordered by key. A CPU has tiers of queues: within
- * a tier the least key, or the first of the queue with the greatest weight of waiting threads. Its
- * own thread, when its slice has been used up, competes with those that wait.
+ * a tier the least key is picked, or the first of the queue with the greatest weight of waiting
+ * threads. The CPU's current thread, when its slice has been used up, competes with those that
+ * wait.
  *
- * Beside the tiers each CPU has a DSQ of its own, for threads that the tiers would not reach: of
- * the kernel, or bound to CPUs none of which serves their queue. It has every other turn, so that
- * neither starves the other, and CPUs without other work take from those of other CPUs whom they
- * may. A thread that has made room for one without a slot waits there, too, and goes on first; it
- * could not be sent elsewhere from the kernel's local DSQ.
+ * Beside the tiers each CPU has a DSQ of its own, for threads that the tiers would not reach: those
+ * of the kernel, or bound to CPUs none of which serves their queue. It has every other turn, so
+ * that neither starves the other, and CPUs without other work take from those of other CPUs. A
+ * thread that was displaced by one without a slot waits there, too, and goes on first; it could not
+ * be sent elsewhere from the kernel's local DSQ.
  */
 #ifndef EVENKEEL_QUEUES_H
 #define EVENKEEL_QUEUES_H
@@ -21,159 +22,164 @@
 #include "order.bpf.h"
 
 /* Threads of a queue that are looked at for one that the CPU may run. */
-#define LOOK_AT 32
+#define MAX_SCAN 32
 /*
  * A thread that was last on this CPU, or was woken by it, goes before others whose virtual time is
- * less by no more than this: it comes without another CPU's lock and with its caches, or its
- * waker's. Who is passed over is before long too far behind for that.
+ * less by no more than this: it comes without another CPU's lock and with warm caches, its own or
+ * its waker's. The lead is bounded: a thread that is passed over is soon further behind than this.
  */
-#define NEAR 1000000ULL
-#define LOOK_NEAR 4
-/* Without a sign of the user side for so long, CPUs take from all queues, whatever the policy has
- * them serve. */
-#define SILENCE 1000000000ULL
+#define NEAR_VIRTUAL_TIME 1000000ULL
+#define MAX_NEAR_SCAN 4
+/* Without a heartbeat of the user side for so long CPUs take from all queues, whatever the
+ * policy has them serve. */
+#define USER_SIDE_TIMEOUT_NS 1000000000ULL
 
-/* It is counted among those who wait, have woken or started, and have not run since: in `in`, which
- * is one more than the queue, or nowhere, 0. */
-static __always_inline void count_as_fresh(struct slot *slot, u32 in)
+/* Counts a waiting thread among the new arrivals, those that have woken or started and not run
+ * since: of the queue `counted_in` - 1, or of none, 0. */
+static __always_inline void count_as_new(struct slot *slot, u32 counted_in)
 {
-	struct queue *queue = in ? queue_at(in - 1) : NULL;
+	struct queue *queue = counted_in ? queue_at(counted_in - 1) : NULL;
 	u32 before;
 
-	/* Each that is added is taken back once, from the same queue, whoever comes to that in
-	 * whatever order. */
+	/* Whatever the order in which CPUs come here, each addition is taken back once, from the
+	 * same queue. */
 	if (queue)
-		__sync_fetch_and_add(&queue->fresh, 1);
-	if (!in && !slot->fresh_in)
+		__sync_fetch_and_add(&queue->new_arrivals, 1);
+	if (!counted_in && !slot->counted_new_in)
 		return;
-	before = __sync_lock_test_and_set(&slot->fresh_in, in);
+	before = __sync_lock_test_and_set(&slot->counted_new_in, counted_in);
 	queue = before ? queue_at(before - 1) : NULL;
 	if (queue)
-		__sync_fetch_and_sub(&queue->fresh, 1);
+		__sync_fetch_and_sub(&queue->new_arrivals, 1);
 }
 
-/* It no longer waits. */
-static __always_inline void leave(struct slot *slot)
+/* The thread no longer waits. */
+static __always_inline void end_wait(struct slot *slot)
 {
-	/* Two CPUs may come to that at once, one that takes it up and one that moves it: what is
-	 * taken back is taken back once. */
-	u32 from = slot->waits_in == NONE ? NONE : __sync_lock_test_and_set(&slot->waits_in, NONE);
-	u32 weighs;
+	/* Two CPUs may do this at once, one that takes the thread and one that moves it: the
+	 * exchange lets only one of them take the counts back. */
+	u32 dsq_id = slot->waits_in_dsq == NONE
+			     ? NONE
+			     : __sync_lock_test_and_set(&slot->waits_in_dsq, NONE);
+	u32 weight;
 
-	count_as_fresh(slot, 0);
-	if (from == NONE)
+	count_as_new(slot, 0);
+	if (dsq_id == NONE)
 		return;
-	if (from >= CPU_QUEUES) {
-		struct board *board = the_board();
+	if (dsq_id >= CPU_DSQ_BASE) {
+		struct globals *globals = get_globals();
 
-		if (board && !slot->interrupted)
-			__sync_fetch_and_sub(&board->waiting_locally, 1);
-	} else if (slot->weighs) {
-		struct queue *queue = queue_at(from);
+		if (globals && !slot->resumes_here)
+			__sync_fetch_and_sub(&globals->waiting_locally, 1);
+	} else if (slot->queued_weight) {
+		struct queue *queue = queue_at(dsq_id);
 
-		weighs = __sync_lock_test_and_set(&slot->weighs, 0);
+		weight = __sync_lock_test_and_set(&slot->queued_weight, 0);
 		if (queue)
-			__sync_fetch_and_sub(&queue->weight_waiting, weighs);
+			__sync_fetch_and_sub(&queue->weight_waiting, weight);
 	}
 }
 
-/* What is to be noted of a thread that begins to wait. */
-static __always_inline void wait_in(struct slot *slot, struct board *board, u32 where)
+/* The thread is about to wait in a dispatch queue. */
+static __always_inline void begin_wait(struct slot *slot, struct globals *globals, u32 dsq_id)
 {
 	struct queue *queue;
 
-	leave(slot);
-	slot->waits_in = where;
-	if (where >= CPU_QUEUES) {
-		if (!slot->interrupted)
-			__sync_fetch_and_add(&board->waiting_locally, 1);
+	end_wait(slot);
+	slot->waits_in_dsq = dsq_id;
+	if (dsq_id >= CPU_DSQ_BASE) {
+		if (!slot->resumes_here)
+			__sync_fetch_and_add(&globals->waiting_locally, 1);
 		return;
 	}
-	queue = queue_at(where);
+	queue = queue_at(dsq_id);
 	if (!queue)
 		return;
-	come(queue, key_of(slot));
+	announce_arrival(queue, key_of(slot));
 	/* Which CPUs are idle is read after it. */
-	IN_ORDER(__sync_lock_test_and_set(&queue->came_at, bpf_ktime_get_ns()));
+	FULL_BARRIER(__sync_lock_test_and_set(&queue->last_arrival_at, bpf_ktime_get_ns()));
 	if (slot->woken)
-		count_as_fresh(slot, where + 1);
-	if (board->weighs_queues) {
-		slot->weighs = slot->weight;
-		__sync_fetch_and_add(&queue->weight_waiting, slot->weighs);
+		count_as_new(slot, dsq_id + 1);
+	if (globals->tracks_queue_weights) {
+		slot->queued_weight = slot->weight;
+		__sync_fetch_and_add(&queue->weight_waiting, slot->queued_weight);
 	}
 }
 
-/* Whether some CPU that serves its queue may run it. */
-static __always_inline bool is_reached(const struct slot *slot)
+/* True if some CPU that serves the thread's queue may run it. */
+static __always_inline bool is_served_where_allowed(const struct slot *slot)
 {
-	struct queue *queue = queue_at(slot->queue);
+	struct queue *queue = queue_at(slot->queue_id);
 	u64 common = 0;
 	int i;
 
 	if (!queue)
 		return false;
 	for (i = 0; i < CPU_WORDS; i++)
-		common |= queue->served[i] & slot->allowed[i];
+		common |= queue->serving_cpus[i] & slot->allowed[i];
 	return common != 0;
 }
 
-/* Whether this CPU serves its queue. */
-static __always_inline bool is_served_by(const struct slot *slot, u32 at)
+/* True if this CPU serves the thread's queue. */
+static __always_inline bool is_served_by(const struct slot *slot, s32 cpu)
 {
-	struct queue *queue = queue_at(slot->queue);
+	struct queue *queue = queue_at(slot->queue_id);
 
-	return queue && has_bit(queue->served, at);
+	return queue && has_bit(queue->serving_cpus, cpu);
 }
 
-/* Whether a CPU that has a queue in its first tier chooses by key between threads of it and of
- * another. */
-static __always_inline bool compares(const struct cpu *cpu, u32 at, u32 which, u32 other)
+/* True if a CPU that has a queue in its first tier chooses by key between threads of that queue and
+ * of another. */
+static __always_inline bool ranks_by_key(const struct cpu_ctx *cpu_ctx, s32 cpu, u32 queue_id,
+					 u32 other_queue_id)
 {
 	struct queue *queue;
 
-	if (which == other)
+	if (queue_id == other_queue_id)
 		return true;
-	queue = queue_at(other);
-	return queue && has_bit(queue->served_first, at) && !cpu->tier_by_load[0];
+	queue = queue_at(other_queue_id);
+	return queue && has_bit(queue->first_tier_cpus, cpu) && !cpu_ctx->tier_by_load[0];
 }
 
-/* The running thread whose key is greatest, and greater by more than the queue's margin, of those
- * that would not be picked before it, makes room. */
-FUNCTION int preempt_for(u32 at)
+/* Preempts, for a thread that has just begun to wait, the running thread with the greatest key, if
+ * that is greater by more than the queue's margin. */
+FUNCTION int preempt_for(u32 slot_index)
 {
-	struct slot *slot = slot_at(at);
-	struct board *board = the_board();
+	struct slot *slot = slot_at(slot_index);
+	struct globals *globals = get_globals();
 	struct queue *queue;
 	u64 least, greatest = 0, now = bpf_ktime_get_ns();
 	u32 victim = NONE;
 	int i;
 
-	if (!slot || !board)
+	if (!slot || !globals)
 		return 0;
-	queue = queue_at(slot->queue);
-	if (!queue || queue->preempts == PRE_NEVER ||
-	    (queue->preempts == PRE_NOT_SYNCHRONOUS && slot->woken && slot->synchronous))
+	queue = queue_at(slot->queue_id);
+	if (!queue || queue->preempts == PREEMPTS_NEVER ||
+	    (queue->preempts == PREEMPTS_NOT_SYNCHRONOUS && slot->woken &&
+	     slot->woken_synchronously))
 		return 0;
-	least = key_of(slot) + queue->preemption;
+	least = key_of(slot) + queue->preemption_margin;
 	bpf_for (i, 0, MAX_CPUS) {
-		struct cpu *cpu;
+		struct cpu_ctx *cpu_ctx;
 		struct slot *other;
 		u64 key;
 
-		if (i >= board->cpu_count)
+		if (i >= globals->cpu_count)
 			break;
-		if (!has_bit(queue->served_first, i) || !has_bit(slot->allowed, i))
+		if (!has_bit(queue->first_tier_cpus, i) || !has_bit(slot->allowed, i))
 			continue;
-		cpu = cpu_at(i);
-		if (!cpu || cpu->running == NONE)
+		cpu_ctx = cpu_ctx_of(i);
+		if (!cpu_ctx || cpu_ctx->running_slot == NONE)
 			continue;
-		other = slot_at(cpu->running);
-		if (!other || other->target != NONE || !compares(cpu, i, slot->queue, other->queue))
+		other = slot_at(cpu_ctx->running_slot);
+		if (!other || other->target_cpu != NONE ||
+		    !ranks_by_key(cpu_ctx, i, slot->queue_id, other->queue_id))
 			continue;
 		key = key_of(other);
-		if (other->rule == R_VIRTUAL_TIME)
-			key += less(now, other->accounted_at) *
-				       other->rate[kind_of(cpu) & (MAX_KINDS - 1)] >>
+		if (other->rule == RULE_VIRTUAL_TIME)
+			key += saturating_sub(now, other->charged_until) *
+				       other->rate[kind_of(cpu_ctx) & (MAX_KINDS - 1)] >>
 			       RATE_SHIFT;
 		if (key > least && key > greatest) {
 			greatest = key;
@@ -185,83 +191,84 @@ FUNCTION int preempt_for(u32 at)
 	return 0;
 }
 
-/* By how much later than it is a thread's deadline is seen by this CPU: it sticks to another,
- * having been taken off it, and nobody has run there since. */
-static __always_inline u64 postponed(struct task_struct *p, u32 at, const struct cpu *cpu)
+/* By how much later than it is this CPU sees a thread's deadline: the thread sticks to the CPU that
+ * it was taken off, as long as no other has run there since. */
+static __always_inline u64 postponement(struct task_struct *p, s32 cpu,
+					const struct cpu_ctx *cpu_ctx)
 {
-	u32 number;
-	struct slot *slot = slot_of(p, &number);
-	struct cpu *before;
+	u32 slot_index;
+	struct slot *slot = slot_of(p, &slot_index);
+	struct cpu_ctx *before;
 
-	if (!slot || slot->rule != R_DEADLINE || slot->woken)
+	if (!slot || slot->rule != RULE_DEADLINE || slot->woken)
 		return 0;
-	before = cpu_at(slot->cpu);
-	if (!before || before->last != number)
+	before = cpu_ctx_of(slot->cpu);
+	if (!before || before->last_slot != slot_index)
 		return 0;
-	return slot->postpone[slot->cpu == at ? 0 : before->cluster == cpu->cluster ? 1 : 2];
+	return slot->postpone[slot->cpu == cpu ? 0 : before->cluster == cpu_ctx->cluster ? 1 : 2];
 }
 
 /*
- * The least key in a queue of those whom this CPU may run, or NEVER; whose it is in `first_tid`,
- * and the least of all in `first_key`. Where so many who may not run here come first that nobody
- * else has been looked at, it is no less than what is returned, and `first_tid` is 0.
+ * The least key among a queue's threads that this CPU may run, or NEVER. Leaves the thread's number
+ * in `scanned_tid` and the least key of all in `scanned_first_key`. Where the first MAX_SCAN
+ * threads may not run here, the result is a lower bound and `scanned_tid` is 0.
  */
-FUNCTION u64 least_key(u32 at, u32 which)
+FUNCTION u64 least_key(s32 cpu, u32 queue_id)
 {
-	struct queue *queue = queue_at(which);
-	struct cpu *cpu = cpu_at(at);
+	struct queue *queue = queue_at(queue_id);
+	struct cpu_ctx *cpu_ctx = cpu_ctx_of(cpu);
 	struct bpf_iter_scx_dsq it;
 	u64 least = NEVER, last = NEVER;
 	int i;
 
-	if (!queue || !cpu)
+	if (!queue || !cpu_ctx)
 		return NEVER;
-	cpu->first_key = NEVER;
-	cpu->first_tid = 0;
-	bpf_iter_scx_dsq_new(&it, which, 0);
-	bpf_for (i, 0, LOOK_AT) {
+	cpu_ctx->scanned_first_key = NEVER;
+	cpu_ctx->scanned_tid = 0;
+	bpf_iter_scx_dsq_new(&it, queue_id, 0);
+	bpf_for (i, 0, MAX_SCAN) {
 		struct task_struct *p = bpf_iter_scx_dsq_next(&it);
 		u64 key;
 
 		last = p ? p->scx.dsq_vtime : NEVER;
 		if (last >= least)
 			break;
-		cpu->first_key = min_of(cpu->first_key, last);
-		if (!bpf_cpumask_test_cpu(at, p->cpus_ptr))
+		cpu_ctx->scanned_first_key = min_of(cpu_ctx->scanned_first_key, last);
+		if (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
 			continue;
-		key = last + (queue->postpones ? postponed(p, at, cpu) : 0);
+		key = last + (queue->postpones ? postponement(p, cpu, cpu_ctx) : 0);
 		if (key < least) {
 			least = key;
-			cpu->first_tid = p->pid;
+			cpu_ctx->scanned_tid = p->pid;
 		}
 	}
 	bpf_iter_scx_dsq_destroy(&it);
-	return cpu->first_tid ? least : last;
+	return cpu_ctx->scanned_tid ? least : last;
 }
 
 /*
- * Takes from a queue the thread `tid`, or where that is 0 the first whom this CPU may run, or one
- * who is near (see above). None whose key is over `limit`, as far as keys have been looked at: if
- * all of those may not run here, the kernel looks on; with a limit of 0 `tid` or nobody.
+ * Takes from a queue the thread `tid`, or if that is 0 the first that this CPU may run, or one that
+ * is near (see above). Takes none whose key is over `limit`; with a limit of 0 only `tid`. If all
+ * of the first MAX_SCAN may not run here the kernel looks on, and their keys are not looked at.
  */
-FUNCTION bool take(u32 at, u32 which, s32 tid, u64 limit)
+FUNCTION bool take_from_queue(s32 cpu, u32 queue_id, s32 tid, u64 limit)
 {
 	struct bpf_iter_scx_dsq it;
 	bool found = false, taken = false;
 	u64 near = 0, last = NEVER;
 	int i;
 
-	bpf_iter_scx_dsq_new(&it, which, 0);
-	bpf_for (i, 0, LOOK_AT) {
+	bpf_iter_scx_dsq_new(&it, queue_id, 0);
+	bpf_for (i, 0, MAX_SCAN) {
 		struct task_struct *p = bpf_iter_scx_dsq_next(&it);
 
 		last = p ? p->scx.dsq_vtime : NEVER;
-		if (!p || (found && (i >= LOOK_NEAR || last > near)))
+		if (!p || (found && (i >= MAX_NEAR_SCAN || last > near)))
 			break;
-		if ((tid && p->pid != tid) || !bpf_cpumask_test_cpu(at, p->cpus_ptr))
+		if ((tid && p->pid != tid) || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
 			continue;
 		if (!tid && !found) {
-			u32 number;
+			u32 slot_index;
 			struct slot *slot;
 
 			if (last > limit) {
@@ -269,14 +276,14 @@ FUNCTION bool take(u32 at, u32 which, s32 tid, u64 limit)
 				break;
 			}
 			found = true;
-			near = last + NEAR;
-			if ((u32)scx_bpf_task_cpu(p) != at) {
-				slot = slot_of(p, &number);
-				if (!slot || slot->rule != R_VIRTUAL_TIME)
+			near = last + NEAR_VIRTUAL_TIME;
+			if (scx_bpf_task_cpu(p) != cpu) {
+				slot = slot_of(p, &slot_index);
+				if (!slot || slot->rule != RULE_VIRTUAL_TIME)
 					break;
 			}
 		}
-		if (tid || (u32)scx_bpf_task_cpu(p) == at) {
+		if (tid || scx_bpf_task_cpu(p) == cpu) {
 			taken = scx_bpf_dsq_move(&it, p, LOCAL, 0);
 			break;
 		}
@@ -284,271 +291,279 @@ FUNCTION bool take(u32 at, u32 which, s32 tid, u64 limit)
 	bpf_iter_scx_dsq_destroy(&it);
 	if (!tid && !found)
 		found = last != NEVER && last <= limit;
-	return taken || ((found || (tid && limit)) && dsq_move_to_local(which));
+	return taken || ((found || (tid && limit)) && dsq_move_to_local(queue_id));
 }
 
 /* Queue of an entry of a CPU's tiers, or NONE. */
-static __always_inline u32 served_at(const struct cpu *cpu, u32 entry)
+static __always_inline u32 tier_queue_id(const struct cpu_ctx *cpu_ctx, u32 entry)
 {
 	barrier_var(entry);
-	return entry < MAX_SERVED ? cpu->served[entry] : NONE;
+	return entry < MAX_TIER_ENTRIES ? cpu_ctx->tier_queue_ids[entry] : NONE;
 }
 
-enum pick { NOBODY, GOES_ON, TAKEN };
+/* What a CPU runs next: nothing yet, its current thread, or one that it has taken from a queue. */
+enum pick { PICKED_NONE, PICKED_CURRENT, PICKED_WAITING };
 
-/* The queue of a tier that was chosen has nobody whom this CPU may run, which is known of few
- * before they are asked for: whoever else waits, queue by queue. */
-FUNCTION bool take_another(u32 at, u32 from, u32 to, u64 limit)
+/* Takes from the first of a tier's queues that has a thread for this CPU. For when the queue that
+ * was chosen had none: which threads may run here is known of few before they are taken. */
+FUNCTION bool take_from_any(s32 cpu, u32 begin, u32 end, u64 limit)
 {
-	struct cpu *cpu = cpu_at(at);
+	struct cpu_ctx *cpu_ctx = cpu_ctx_of(cpu);
 	int i;
 
-	if (!cpu)
+	if (!cpu_ctx)
 		return false;
-	bpf_for (i, 0, MAX_SERVED) {
-		u32 which;
+	bpf_for (i, 0, MAX_TIER_ENTRIES) {
+		u32 queue_id;
 
-		if (from + i >= to)
+		if (begin + i >= end)
 			break;
-		which = served_at(cpu, from + i);
-		if (queue_at(which) && scx_bpf_dsq_nr_queued(which) > 0 &&
-		    take(at, which, 0, limit))
+		queue_id = tier_queue_id(cpu_ctx, begin + i);
+		if (queue_at(queue_id) && scx_bpf_dsq_nr_queued(queue_id) > 0 &&
+		    take_from_queue(cpu, queue_id, 0, limit))
 			return true;
 	}
 	return false;
 }
 
-/* The least key of a tier's queues, `own` being the thread that the CPU has. Who has waited goes
- * first where keys are equal. */
-FUNCTION int pick_least_key(u32 at, u32 from, u32 to, u32 own_at)
+/* Picks the least key of a tier's queues and of the CPU's current thread. Of equal keys one that
+ * has waited goes first. */
+FUNCTION int pick_least_key(s32 cpu, u32 begin, u32 end, u32 curr_index)
 {
-	struct cpu *cpu = cpu_at(at);
-	struct slot *own = own_at == NONE ? NULL : slot_at(own_at);
-	u64 least = NEVER, limit = NEVER, own_key = own ? key_of(own) : NEVER;
-	u32 best = NONE, own_queue = own ? own->queue : NONE;
-	bool compare = to - from > 1;
+	struct cpu_ctx *cpu_ctx = cpu_ctx_of(cpu);
+	struct slot *curr = curr_index == NONE ? NULL : slot_at(curr_index);
+	u64 least = NEVER, limit = NEVER, curr_key = curr ? key_of(curr) : NEVER;
+	u32 best = NONE, curr_queue_id = curr ? curr->queue_id : NONE;
+	bool compare = end - begin > 1;
 	s32 tid = 0;
 	int i;
 
-	if (!cpu)
-		return NOBODY;
-	bpf_for (i, 0, MAX_SERVED) {
+	if (!cpu_ctx)
+		return PICKED_NONE;
+	bpf_for (i, 0, MAX_TIER_ENTRIES) {
 		struct queue *queue;
 		u64 key;
-		u32 which;
+		u32 queue_id;
 
-		if (from + i >= to)
+		if (begin + i >= end)
 			break;
-		which = served_at(cpu, from + i);
-		queue = queue_at(which);
+		queue_id = tier_queue_id(cpu_ctx, begin + i);
+		queue = queue_at(queue_id);
 		if (!queue)
 			continue;
-		if (which == own_queue)
-			limit = own_key;
-		if (scx_bpf_dsq_nr_queued(which) <= 0)
+		if (queue_id == curr_queue_id)
+			limit = curr_key;
+		if (scx_bpf_dsq_nr_queued(queue_id) <= 0)
 			continue;
 		if (!compare && !queue->postpones) {
-			best = which;
+			best = queue_id;
 			break;
 		}
-		key = least_key(at, which);
+		key = least_key(cpu, queue_id);
 		if (key < least) {
-			best = which;
+			best = queue_id;
 			least = key;
-			tid = queue->postpones ? cpu->first_tid : 0;
+			tid = queue->postpones ? cpu_ctx->scanned_tid : 0;
 		}
 	}
 	if (best != NONE && (least == NEVER || least <= limit) &&
-	    (take(at, best, tid, limit) || (compare && take_another(at, from, to, limit))))
-		return TAKEN;
-	return limit == NEVER ? NOBODY : GOES_ON;
+	    (take_from_queue(cpu, best, tid, limit) ||
+	     (compare && take_from_any(cpu, begin, end, limit))))
+		return PICKED_WAITING;
+	return limit == NEVER ? PICKED_NONE : PICKED_CURRENT;
 }
 
-/* The first of the queue with the greatest weight of waiting threads. */
-FUNCTION int pick_most_loaded(u32 at, u32 from, u32 to, u32 own_at)
+/* Picks the first of the queue with the greatest weight of waiting threads. */
+FUNCTION int pick_most_loaded(s32 cpu, u32 begin, u32 end, u32 curr_index)
 {
-	struct cpu *cpu = cpu_at(at);
-	struct slot *own = own_at == NONE ? NULL : slot_at(own_at);
+	struct cpu_ctx *cpu_ctx = cpu_ctx_of(cpu);
+	struct slot *curr = curr_index == NONE ? NULL : slot_at(curr_index);
 	struct queue *queue;
 	u64 greatest = 0;
 	u32 best = NONE;
-	bool own_here = false;
+	bool curr_competes = false;
 	int i;
 
-	if (!cpu)
-		return NOBODY;
-	bpf_for (i, 0, MAX_SERVED) {
+	if (!cpu_ctx)
+		return PICKED_NONE;
+	bpf_for (i, 0, MAX_TIER_ENTRIES) {
 		u64 weight;
-		u32 which;
+		u32 queue_id;
 
-		if (from + i >= to)
+		if (begin + i >= end)
 			break;
-		which = served_at(cpu, from + i);
-		queue = queue_at(which);
+		queue_id = tier_queue_id(cpu_ctx, begin + i);
+		queue = queue_at(queue_id);
 		if (!queue)
 			continue;
 		weight = queue->weight_waiting;
-		if (own && own->queue == which) {
-			own_here = true;
-			weight += own->weight;
-		} else if (scx_bpf_dsq_nr_queued(which) <= 0) {
+		if (curr && curr->queue_id == queue_id) {
+			curr_competes = true;
+			weight += curr->weight;
+		} else if (scx_bpf_dsq_nr_queued(queue_id) <= 0) {
 			continue;
 		}
 		if (weight > greatest) {
 			greatest = weight;
-			best = which;
+			best = queue_id;
 		}
 	}
 	if (best == NONE)
-		return NOBODY;
-	if (take(at, best, 0, own_here && own->queue == best ? key_of(own) : NEVER))
-		return TAKEN;
-	if (take_another(at, from, to, own_here ? key_of(own) : NEVER))
-		return TAKEN;
-	return own_here ? GOES_ON : NOBODY;
+		return PICKED_NONE;
+	if (take_from_queue(cpu, best, 0,
+			    curr_competes && curr->queue_id == best ? key_of(curr) : NEVER))
+		return PICKED_WAITING;
+	if (take_from_any(cpu, begin, end, curr_competes ? key_of(curr) : NEVER))
+		return PICKED_WAITING;
+	return curr_competes ? PICKED_CURRENT : PICKED_NONE;
 }
 
 /*
- * Takes up the first of the queues that this CPU is host to, if it is far enough behind whoever
- * would run here otherwise. Where a guest's turn is over, one of the CPU's own is next.
+ * Takes a guest: the first thread of the queues that this CPU is host to, if it is far enough
+ * behind the thread that would run here otherwise. Where a guest's turn is over, one of the CPU's
+ * own is next.
  */
-FUNCTION bool take_guest(u32 at, u32 own_at)
+FUNCTION bool take_guest(s32 cpu, u32 curr_index)
 {
-	struct cpu *cpu = cpu_at(at);
-	struct slot *own = own_at == NONE ? NULL : slot_at(own_at);
+	struct cpu_ctx *cpu_ctx = cpu_ctx_of(cpu);
+	struct slot *curr = curr_index == NONE ? NULL : slot_at(curr_index);
 	u64 least = NEVER, limit = NEVER;
-	u32 best = NONE, own_queue;
+	u32 best = NONE, own_queue_id;
 	s32 tid = 0;
 	int i;
 
-	if (!cpu || !cpu->tier_count)
+	if (!cpu_ctx || !cpu_ctx->tier_count)
 		return false;
-	own_queue = cpu->served[0];
-	if (own && own->queue != own_queue)
+	own_queue_id = cpu_ctx->tier_queue_ids[0];
+	if (curr && curr->queue_id != own_queue_id)
 		return false;
-	if (own)
-		limit = key_of(own);
-	else if (scx_bpf_dsq_nr_queued(own_queue) <= 0)
+	if (curr)
+		limit = key_of(curr);
+	else if (scx_bpf_dsq_nr_queued(own_queue_id) <= 0)
 		return false;
-	bpf_for (i, 0, MAX_HOSTS) {
-		u32 which = cpu->hosts[i & (MAX_HOSTS - 1)];
-		struct queue *queue = queue_at(which);
+	bpf_for (i, 0, MAX_GUEST_QUEUES) {
+		u32 queue_id = cpu_ctx->guest_queue_ids[i & (MAX_GUEST_QUEUES - 1)];
+		struct queue *queue = queue_at(queue_id);
 		u64 key, bound;
 
-		if (i >= cpu->host_count)
+		if (i >= cpu_ctx->guest_queue_count)
 			break;
-		if (!queue || scx_bpf_dsq_nr_queued(which) <= 0)
+		if (!queue || scx_bpf_dsq_nr_queued(queue_id) <= 0)
 			continue;
-		/* Who would run here otherwise; if nobody, the tiers have the queue's turn. */
+		/* The key that would run here otherwise; if there is none, the queue has its turn
+		 * in the tiers. */
 		if (limit == NEVER)
-			limit = least_key(at, own_queue);
+			limit = least_key(cpu, own_queue_id);
 		if (limit == NEVER)
 			return false;
-		bound = queue->least;
-		if (bound >= less(limit, cpu->behind))
+		bound = queue->key_bound;
+		if (bound >= saturating_sub(limit, cpu_ctx->behind))
 			continue;
-		key = least_key(at, which);
-		raise_bound(queue, bound, cpu->first_key);
-		if (key < least && cpu->first_tid) {
+		key = least_key(cpu, queue_id);
+		raise_bound(queue, bound, cpu_ctx->scanned_first_key);
+		if (key < least && cpu_ctx->scanned_tid) {
 			least = key;
-			best = which;
-			tid = cpu->first_tid;
+			best = queue_id;
+			tid = cpu_ctx->scanned_tid;
 		}
 	}
 	if (best == NONE)
 		return false;
-	if (own)
-		limit = min_of(limit, least_key(at, own_queue));
-	if (least >= less(limit, cpu->behind))
+	if (curr)
+		limit = min_of(limit, least_key(cpu, own_queue_id));
+	if (least >= saturating_sub(limit, cpu_ctx->behind))
 		return false;
-	cpu->guest = tid;
-	return take(at, best, tid, 0);
+	cpu_ctx->guest_tid = tid;
+	return take_from_queue(cpu, best, tid, 0);
 }
 
-FUNCTION int pick_by_tiers(u32 at, u32 own_at)
+/* Picks from the first tier that has a thread, guests before all. */
+FUNCTION int pick_by_tiers(s32 cpu, u32 curr_index)
 {
-	struct cpu *cpu = cpu_at(at);
-	u32 from = 0;
+	struct cpu_ctx *cpu_ctx = cpu_ctx_of(cpu);
+	u32 begin = 0;
 	int i;
 
-	if (!cpu)
-		return NOBODY;
-	if (cpu->host_count && take_guest(at, own_at))
-		return TAKEN;
+	if (!cpu_ctx)
+		return PICKED_NONE;
+	if (cpu_ctx->guest_queue_count && take_guest(cpu, curr_index))
+		return PICKED_WAITING;
 	bpf_for (i, 0, MAX_TIERS) {
 		int picked;
-		u32 to;
+		u32 end;
 
-		if (i >= cpu->tier_count)
+		if (i >= cpu_ctx->tier_count)
 			break;
-		to = cpu->tier_end[i];
-		picked = cpu->tier_by_load[i] ? pick_most_loaded(at, from, to, own_at)
-					      : pick_least_key(at, from, to, own_at);
-		if (picked != NOBODY)
+		end = cpu_ctx->tier_end[i];
+		picked = cpu_ctx->tier_by_load[i] ? pick_most_loaded(cpu, begin, end, curr_index)
+						  : pick_least_key(cpu, begin, end, curr_index);
+		if (picked != PICKED_NONE)
 			return picked;
-		from = to;
+		begin = end;
 	}
-	return NOBODY;
+	return PICKED_NONE;
 }
 
-/* Queues that are looked at before it is taken for granted that somebody waits. */
-#define FEW 8
+/* A CPU with more queues than this is taken to have work without looking. */
+#define MAX_CHECKED_QUEUES 8
 /*
- * Who came so short a time ago may have looked for an idle CPU before this one was, and may not be
- * there to be seen yet: the kernel puts it into its queue when our callback has returned.
+ * A thread that arrived so short a time ago may have looked for an idle CPU before this one was,
+ * and may not be seen in its queue yet: the kernel puts it there when our callback has returned.
  */
-#define JUST_NOW 20000ULL
+#define ARRIVAL_WINDOW_NS 20000ULL
 
-/* Whether anybody waits whom this CPU might take up. */
-FUNCTION bool is_wanted(u32 at)
+/* True if a thread waits, or may be about to, that this CPU might take. */
+FUNCTION bool has_work(s32 cpu)
 {
-	struct cpu *cpu = cpu_at(at);
+	struct cpu_ctx *cpu_ctx = cpu_ctx_of(cpu);
 	u64 now = bpf_ktime_get_ns();
 	u32 last;
 	int i;
 
-	if (!cpu)
+	if (!cpu_ctx)
 		return true;
-	last = cpu->tier_count ? cpu->tier_count - 1 : 0;
+	last = cpu_ctx->tier_count ? cpu_ctx->tier_count - 1 : 0;
 	barrier_var(last);
-	if (last >= MAX_TIERS || cpu->tier_end[last] > FEW ||
-	    scx_bpf_dsq_nr_queued(CPU_QUEUES + at) > 0 || scx_bpf_dsq_nr_queued(LOCAL_ON | at) > 0)
+	if (last >= MAX_TIERS || cpu_ctx->tier_end[last] > MAX_CHECKED_QUEUES ||
+	    scx_bpf_dsq_nr_queued(cpu_dsq_id(cpu)) > 0 ||
+	    scx_bpf_dsq_nr_queued(LOCAL_ON | (u32)cpu) > 0)
 		return true;
-	bpf_for (i, 0, FEW) {
-		u32 which = served_at(cpu, i);
-		struct queue *queue = queue_at(which);
+	bpf_for (i, 0, MAX_CHECKED_QUEUES) {
+		u32 queue_id = tier_queue_id(cpu_ctx, i);
+		struct queue *queue = queue_at(queue_id);
 
-		if (i >= cpu->tier_end[last])
+		if (i >= cpu_ctx->tier_end[last])
 			break;
-		if (scx_bpf_dsq_nr_queued(which) > 0 ||
-		    (queue && less(now, queue->came_at) < JUST_NOW))
+		if (scx_bpf_dsq_nr_queued(queue_id) > 0 ||
+		    (queue && saturating_sub(now, queue->last_arrival_at) < ARRIVAL_WINDOW_NS))
 			return true;
 	}
 	return false;
 }
 
-/* The rest, so that nothing that could run waits beside an idle CPU. */
-FUNCTION bool pick_leftovers(u32 at)
+/* Takes what the tiers have not offered, so that no CPU idles beside a thread that it could run:
+ * from its own DSQ, from those of other CPUs, and from all queues when the user side is silent. */
+FUNCTION bool pick_remaining(s32 cpu)
 {
-	struct board *board = the_board();
+	struct globals *globals = get_globals();
 	int i;
 
-	if (!board)
+	if (!globals)
 		return false;
-	if (dsq_move_to_local(CPU_QUEUES + at))
+	if (dsq_move_to_local(cpu_dsq_id(cpu)))
 		return true;
-	if (board->waiting_locally) {
+	if (globals->waiting_locally) {
 		bpf_for (i, 0, MAX_CPUS) {
-			if (i >= board->cpu_count)
+			if (i >= globals->cpu_count)
 				break;
-			if (scx_bpf_dsq_nr_queued(CPU_QUEUES + i) > 0 &&
-			    dsq_move_to_local(CPU_QUEUES + i))
+			if (scx_bpf_dsq_nr_queued(CPU_DSQ_BASE + i) > 0 &&
+			    dsq_move_to_local(CPU_DSQ_BASE + i))
 				return true;
 		}
 	}
-	if (bpf_ktime_get_ns() - board->heartbeat > SILENCE) {
+	if (bpf_ktime_get_ns() - globals->heartbeat > USER_SIDE_TIMEOUT_NS) {
 		bpf_for (i, 0, MAX_QUEUES) {
-			if (i >= board->queue_count)
+			if (i >= globals->queue_count)
 				break;
 			if (scx_bpf_dsq_nr_queued(i) > 0 && dsq_move_to_local(i))
 				return true;

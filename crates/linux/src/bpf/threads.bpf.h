@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A thread's slot: given out when the thread comes to this scheduler, with its parent's directives
- * or those of the template, and left to the user side when it goes; and what others change of a
- * thread meanwhile: its nice value, its affinity.
+ * A thread's slot, from its beginning to its end. It is given out when the thread comes to this
+ * scheduler, with its parent's directives or those of the template, and left to the user side when
+ * the thread goes. Also what others change of a thread meanwhile: its nice value, its affinity.
  */
 #ifndef EVENKEEL_THREADS_H
 #define EVENKEEL_THREADS_H
@@ -11,63 +11,63 @@
 #include "queues.bpf.h"
 #include "swap.bpf.h"
 
-/* It begins. */
+/* A thread begins. */
 
 SEC("struct_ops.s/init_task")
 s32 BPF_PROG(evenkeel_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
-	struct board *board = the_board();
-	struct thread *thread =
+	struct globals *globals = get_globals();
+	struct task_ctx *task_ctx =
 		bpf_task_storage_get(&threads, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
-	if (!thread || !board)
+	if (!task_ctx || !globals)
 		return -12; /* ENOMEM */
-	thread->slot = NONE;
-	thread->parent = NONE;
-	thread->waits = 0;
-	thread->standing = p->flags & PF_KTHREAD		? KERNEL
-			   : (u32)p->tgid == board->own_process ? OURS
-								: PLACED;
+	task_ctx->slot_index = NONE;
+	task_ctx->parent_slot = NONE;
+	task_ctx->waits_locally = 0;
+	task_ctx->class = p->flags & PF_KTHREAD			 ? CLASS_KERNEL
+			  : (u32)p->tgid == globals->own_process ? CLASS_OWN
+								 : CLASS_POLICY;
 	if (args->fork) {
-		struct thread *parent = thread_of(bpf_get_current_task_btf());
+		struct task_ctx *parent = task_ctx_of(bpf_get_current_task_btf());
 
 		if (parent)
-			thread->parent = parent->slot;
+			task_ctx->parent_slot = parent->slot_index;
 	}
 	return 0;
 }
 
-/* A free slot, or NONE. */
-static __always_inline u32 take_slot(struct board *board)
+/* Index of a free slot, or NONE. */
+static __always_inline u32 take_slot(struct globals *globals)
 {
 	int i;
 
 	bpf_for (i, 0, 16) {
-		u64 taken = board->taken;
-		u32 place;
-		u64 *slot;
+		u64 taken = globals->slots_taken;
+		u32 index;
+		u64 *free_slot;
 
-		/* Atomic for its barrier: the place is read after it. */
-		if (!board->slot_count || taken >= __sync_fetch_and_add(&board->freed, 0))
+		/* Atomic for its barrier: the entry is read after it. */
+		if (!globals->slot_count || taken >= __sync_fetch_and_add(&globals->slots_freed, 0))
 			break;
-		place = taken % board->slot_count;
-		slot = bpf_map_lookup_elem(&free_slots, &place);
-		if (!slot)
+		index = taken % globals->slot_count;
+		free_slot = bpf_map_lookup_elem(&free_slots, &index);
+		if (!free_slot)
 			break;
-		place = *slot;
-		if (__sync_val_compare_and_swap(&board->taken, taken, taken + 1) == taken)
-			return place;
+		index = *free_slot;
+		if (__sync_val_compare_and_swap(&globals->slots_taken, taken, taken + 1) == taken)
+			return index;
 	}
-	__sync_fetch_and_add(&board->slotless, 1);
+	__sync_fetch_and_add(&globals->slotless, 1);
 	return NONE;
 }
 
 /*
- * Where it may run; whether its affinity is another one than before. While migration is disabled
- * (migrate_disable(), by the kernel on its behalf) it may run where it is only, which is soon over,
- * and no matter of the policy's.
+ * Reads where a thread may run; true if its affinity has changed. While the kernel has disabled its
+ * migration (migrate_disable()) it may run where it is only: that is soon over, and not told to the
+ * policy.
  */
-static __always_inline bool read_allowed(struct slot *slot, const struct board *board,
+static __always_inline bool read_allowed(struct slot *slot, const struct globals *globals,
 					 struct task_struct *p)
 {
 	u64 affinity[CPU_WORDS];
@@ -77,10 +77,10 @@ static __always_inline bool read_allowed(struct slot *slot, const struct board *
 	bpf_probe_read_kernel(slot->allowed, sizeof(slot->allowed), p->cpus_ptr);
 	bpf_probe_read_kernel(affinity, sizeof(affinity), &p->cpus_mask);
 	for (i = 0; i < CPU_WORDS; i++) {
-		affinity[i] &= board->machine[i]; /* the kernel's mask may be shorter: what follows
-						     it is none */
+		/* The kernel's mask may be shorter, and what follows it is not a mask. */
+		affinity[i] &= globals->machine[i];
 		changed |= slot->affinity[i] != affinity[i];
-		restricted |= affinity[i] != board->machine[i];
+		restricted |= affinity[i] != globals->machine[i];
 		slot->affinity[i] = affinity[i];
 	}
 	slot->restricted = restricted;
@@ -101,119 +101,121 @@ static __always_inline void read_name(struct slot *slot, struct task_struct *p)
 SEC("struct_ops/enable")
 void BPF_PROG(evenkeel_enable, struct task_struct *p)
 {
-	struct thread *thread = thread_of(p);
-	struct board *board = the_board();
-	struct slot *slot, *model;
+	struct task_ctx *task_ctx = task_ctx_of(p);
+	struct globals *globals = get_globals();
+	struct slot *slot, *source;
 	struct queue *queue;
 	u64 now = bpf_ktime_get_ns();
-	u32 at;
+	u32 slot_index;
 	int i;
 
-	if (!thread || !board || thread->standing != PLACED || thread->slot != NONE)
+	if (!task_ctx || !globals || task_ctx->class != CLASS_POLICY ||
+	    task_ctx->slot_index != NONE)
 		return;
-	at = take_slot(board);
-	slot = slot_at(at);
-	model = slot_at(thread->parent);
-	if (!model || model->state == EXITED)
-		model = slot_at(TEMPLATE);
-	if (!slot || !model)
+	slot_index = take_slot(globals);
+	slot = slot_at(slot_index);
+	source = slot_at(task_ctx->parent_slot);
+	if (!source || source->state == EXITED)
+		source = slot_at(TEMPLATE_SLOT);
+	if (!slot || !source)
 		return;
 	slot->tid = p->pid;
 	slot->process = p->tgid;
-	slot->parent = thread->parent;
+	slot->parent_slot = task_ctx->parent_slot;
 	slot->nice = nice_of(p);
 	slot->started_at = now;
-	slot->born = p->start_time;
+	slot->kernel_start_time = p->start_time;
 	read_name(slot, p);
-	read_allowed(slot, board, p);
+	read_allowed(slot, globals, p);
 	slot->state = BLOCKED;
 	slot->cpu = 0;
-	slot->since = slot->accounted_at = now;
+	slot->state_since = slot->charged_until = now;
 	slot->waiting = slot->blocked = slot->runs = slot->wakes = slot->migrations = 0;
 	slot->blocked_at = slot->woke_at = 0;
 	for (i = 0; i < MAX_KINDS; i++) {
 		slot->time_on[i] = slot->instructions[i] = slot->counted_on[i] = 0;
-		slot->rate[i] = model->rate[i];
-		slot->slice[i] = model->slice[i];
+		slot->rate[i] = source->rate[i];
+		slot->slice[i] = source->slice[i];
 	}
-	slot->queue = model->queue;
-	queue = queue_at(slot->queue);
-	slot->virtual_time = thread->parent == NONE && queue
+	slot->queue_id = source->queue_id;
+	queue = queue_at(slot->queue_id);
+	slot->virtual_time = task_ctx->parent_slot == NONE && queue
 				     ? queue->floor
-				     : model->virtual_time + since_accounted(model, now);
-	slot->key = model->key;
-	slot->rule = model->rule;
-	slot->start = S_KEEP;
-	slot->weight = model->weight;
-	slot->step = model->step;
+				     : source->virtual_time + uncharged_virtual_time(source, now);
+	slot->key = source->key;
+	slot->rule = source->rule;
+	slot->start = START_KEEP;
+	slot->weight = source->weight;
+	slot->step = source->step;
 	for (i = 0; i < 3; i++)
-		slot->postpone[i] = model->postpone[i];
-	slot->divided_to = model->divided_to;
-	slot->carry = model->carry;
-	slot->batch = model->batch;
-	slot->granted = NEVER;
-	slot->used = slot->left = 0;
-	count_as_fresh(slot, 0);
-	slot->waits_in = slot->claimed = NONE;
-	slot->weighs = slot->woken = slot->interrupted = slot->synchronous = 0;
-	forget_target(slot);
-	slot->queue_said = slot->queue;
-	slot->queue_generation = slot->seen_queue = 0;
-	slot->order_generation = slot->seen_order = 0;
-	thread->slot = at;
-	note(slot, at, P_STARTED);
+		slot->postpone[i] = source->postpone[i];
+	slot->divided_to = source->divided_to;
+	slot->carry = source->carry;
+	slot->batch = source->batch;
+	slot->slice_granted = NEVER;
+	slot->slice_used = slot->slice_left_share = 0;
+	count_as_new(slot, 0);
+	slot->waits_in_dsq = slot->claimed_cpu = NONE;
+	slot->queued_weight = slot->woken = slot->resumes_here = slot->woken_synchronously = 0;
+	clear_target(slot);
+	slot->directed_queue_id = slot->queue_id;
+	slot->queue_generation = slot->applied_queue_generation = 0;
+	slot->order_generation = slot->applied_order_generation = 0;
+	task_ctx->slot_index = slot_index;
+	post_event(slot, slot_index, EV_STARTED);
 }
 
-/* It ends. */
+/* A thread ends. */
 
-/* A thread is gone from our hands; its slot is the user side's to give back. */
-static __always_inline void release(struct thread *thread, struct slot *slot, u32 bits)
+/* A thread leaves this scheduler; its slot is the user side's to give back. */
+static __always_inline void release(struct task_ctx *task_ctx, struct slot *slot, u32 bits)
 {
-	u32 at = thread->slot;
+	u32 slot_index = task_ctx->slot_index;
 
-	leave(slot);
-	give_up_target(slot, at);
+	end_wait(slot);
+	give_up_target(slot, slot_index);
 	slot->state = EXITED;
-	slot->since = bpf_ktime_get_ns();
-	thread->slot = NONE;
-	note(slot, at, bits);
+	slot->state_since = bpf_ktime_get_ns();
+	task_ctx->slot_index = NONE;
+	post_event(slot, slot_index, bits);
 }
 
 SEC("struct_ops/disable")
 void BPF_PROG(evenkeel_disable, struct task_struct *p)
 {
-	struct thread *thread = thread_of(p);
-	struct slot *slot = thread && thread->slot != NONE ? slot_at(thread->slot) : NULL;
+	struct task_ctx *task_ctx = task_ctx_of(p);
+	struct slot *slot =
+		task_ctx && task_ctx->slot_index != NONE ? slot_at(task_ctx->slot_index) : NULL;
 
 	if (slot)
-		release(thread, slot, P_EXITED);
+		release(task_ctx, slot, EV_EXITED);
 }
 
-/* What others do to it. */
+/* Others change a thread. */
 
 SEC("struct_ops/set_weight")
 void BPF_PROG(evenkeel_set_weight, struct task_struct *p, u32 weight)
 {
-	u32 at;
-	struct slot *slot = slot_of(p, &at);
+	u32 slot_index;
+	struct slot *slot = slot_of(p, &slot_index);
 
 	if (!slot || slot->nice == nice_of(p))
 		return;
 	slot->nice = nice_of(p);
-	note(slot, at, P_RENICED);
+	post_event(slot, slot_index, EV_RENICED);
 }
 
 SEC("struct_ops/set_cpumask")
 void BPF_PROG(evenkeel_set_cpumask, struct task_struct *p, const struct cpumask *cpumask)
 {
-	struct board *board = the_board();
-	u32 at;
-	struct slot *slot = slot_of(p, &at);
+	struct globals *globals = get_globals();
+	u32 slot_index;
+	struct slot *slot = slot_of(p, &slot_index);
 
-	if (!slot || !board)
+	if (!slot || !globals)
 		return;
-	if (read_allowed(slot, board, p))
-		note(slot, at, P_AFFINITY);
+	if (read_allowed(slot, globals, p))
+		post_event(slot, slot_index, EV_AFFINITY);
 }
 
 #endif

@@ -79,12 +79,12 @@ impl Calibrated {
         (self.ratio.median / self.asked.ratio - 1.0).abs()
     }
 
-    /// Whether it is as slow as asked, and steadily so: [`BOUND`].
+    /// True if it is as slow as asked, and steadily so: [`BOUND`].
     pub fn holds(&self) -> bool {
         self.deviation() <= BOUND && self.ratio.spread <= BOUND
     }
 
-    /// Whether it is as slow as asked, and steadier than the CPU itself is: what is unsteady then
+    /// True if it is as slow as asked, and steadier than the CPU itself is: what is unsteady then
     /// is the machine, which a virtual one with neighbours often is, and no thief can mend that.
     pub fn is_as_steady_as_the_machine(&self) -> bool {
         self.deviation() <= BOUND && self.ratio.spread <= self.unslowed.spread

@@ -1,4 +1,4 @@
-//! Between a calibration, or a measurement, and whoever waits for it.
+//! Between a calibration, or a measurement, and its waiter.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 

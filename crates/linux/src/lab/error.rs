@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use evenkeel_machine::{CpuListError, MAX_KINDS, write_cpus};
 
-use crate::watch::Cpu;
+use crate::observe::watch::Cpu;
 
 /// How to get leave, in the words of a shell.
 const HOW: &str = "run it with sudo, or once sudo setcap cap_sys_nice+ep $(command -v evenkeel), \
@@ -146,7 +146,7 @@ impl LabError {
         }
     }
 
-    /// Whether what was asked is wrong, and not the circumstances.
+    /// True if what was asked is wrong, and not the circumstances.
     pub fn is_usage(&self) -> bool {
         matches!(
             self,

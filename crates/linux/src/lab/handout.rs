@@ -2,7 +2,7 @@
 //!
 //! The file is in a folder of its own that only its owner can enter, and both go when the lab ends.
 //! A lab that is killed cannot clear up: each lab holds a lock on its file, which ends with the
-//! process, and the next lab removes the folders whose file nobody holds.
+//! process, and the next lab removes the folders whose file is not locked.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -51,8 +51,7 @@ impl Handout {
     }
 }
 
-/// The file has its name only once it is complete and locked: who finds it unlocked knows that its
-/// lab is gone.
+/// The file has its name only once it is complete and locked: if it is unlocked its lab is gone.
 fn write_locked(path: &Path, text: &str) -> io::Result<File> {
     let unfinished = path.with_extension("part");
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
@@ -88,7 +87,7 @@ fn remove_abandoned(parent: &Path) {
 mod tests {
     use super::super::machine::equal_cores;
     use super::*;
-    use crate::watch::Cpu;
+    use crate::observe::watch::Cpu;
 
     #[test]
     fn the_file_is_its_owners_and_goes_with_the_lab() {

@@ -7,7 +7,7 @@ use evenkeel_machine::{
 
 use super::LabError;
 use super::slow::Slow;
-use crate::watch::Cpu;
+use crate::observe::watch::Cpu;
 
 /// Clock of cores of which none is known; only ratios of clocks matter in the lab.
 const NOMINAL_KHZ: u64 = 1_000_000;

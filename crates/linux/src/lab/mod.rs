@@ -22,6 +22,7 @@ mod figures;
 mod handout;
 mod limits;
 mod machine;
+pub mod realtime;
 mod slow;
 mod stolen;
 mod thief;

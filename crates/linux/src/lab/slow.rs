@@ -8,7 +8,7 @@ use rustix::thread::{CpuSet, sched_getaffinity};
 
 use super::LabError;
 use super::limits::Budget;
-use crate::watch::Cpu;
+use crate::observe::watch::Cpu;
 
 /// One CPU to slow.
 #[derive(Clone, Copy, Debug, PartialEq)]

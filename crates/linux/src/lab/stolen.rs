@@ -11,7 +11,7 @@ use evenkeel_machine::Nanos;
 
 use super::LabError;
 use super::slow::{Slow, parse_slow};
-use crate::watch::Cpu;
+use crate::observe::watch::Cpu;
 
 /// The variable.
 pub const LAB_VARIABLE: &str = "EVENKEEL_LAB";
@@ -48,7 +48,7 @@ impl Stolen {
         Self(measured)
     }
 
-    /// Whether no CPU is slowed.
+    /// True if no CPU is slowed.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

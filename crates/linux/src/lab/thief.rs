@@ -7,8 +7,8 @@ use std::thread::{self, JoinHandle};
 use evenkeel_machine::Nanos;
 
 use super::LabError;
-use crate::realtime::{StartError, now, sleep_until, start};
-use crate::watch::Cpu;
+use crate::lab::realtime::{StartError, now, sleep_until, start};
+use crate::observe::watch::Cpu;
 
 /// What it has not taken in its turn, having been woken late, it takes later: up to this many
 /// turns' worth.
@@ -26,8 +26,8 @@ pub struct Thief {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Between the thief and who directs it. Each field is independent of the others: no order is
-/// needed among them.
+/// Between the thief and its owner. Each field is independent of the others: no order is needed
+/// among them.
 struct Shared {
     /// From one turn to the next, nanoseconds.
     period: AtomicU64,
@@ -122,16 +122,16 @@ fn steal(shared: &Shared) {
         sleep_until(next);
         let woken = now();
         if woken > next + period {
-            // The process was stopped, or the host did not run us: time that nobody had is owed by
-            // nobody.
+            // The process was stopped, or the host did not run us: time that no thread had is not
+            // owed.
             next = woken;
         }
         // A new period and what to take of it are two fields: for one turn they may not belong
         // together.
         let busy = busy.min(period.0);
         // What lies between the timer's end and here, the interrupt and the switch, is lost to
-        // others already: it counts as taken. Only a long wait is another's, who was running where
-        // no switch is possible.
+        // others already: it counts as taken. Only a long wait is another thread's, which was
+        // running where no switch is possible.
         let since = if woken.saturating_sub(next) < LONGEST_SWITCH { next } else { woken };
         let due = busy as i64 + owed;
         // However much is owed, half of what a turn leaves to others stays theirs.

@@ -22,7 +22,7 @@ use super::control::Control;
 use super::limits::Budget;
 use super::slow::Slow;
 use super::thief::Thief;
-use crate::realtime::{become_fifo, now, pin_to};
+use crate::lab::realtime::{become_fifo, now, pin_to};
 
 /// What a victim works in a window without the thief, and about what it works with it, at most.
 const WORK: Nanos = Nanos::from_millis(100);
@@ -81,8 +81,8 @@ pub fn measure(
     let together = Barrier::new(thieves.len());
     let (tell, told) = mpsc::channel();
     let windows = thread::scope(|scope| {
-        // Nobody may wait at the barrier for one that is not there: they start when all are ready.
-        // Where that fails, the channels that they wait for are dropped.
+        // No victim may wait at the barrier for one that is not there: they start when all are
+        // ready. Where that fails, the channels that they wait for are dropped.
         let (mut starts, mut victims) = (Vec::new(), Vec::new());
         for ((thief, slow), &share) in thieves.iter().zip(asked).zip(shares) {
             let (start, started) = mpsc::channel();
@@ -165,8 +165,8 @@ struct Victim<'a> {
 }
 
 impl Victim<'_> {
-    /// One window. When it is to end, nothing is done but to meet the others: nobody may wait for
-    /// one that has gone.
+    /// One window. When it is to end, nothing is done but to meet the others: none may wait for one
+    /// that has gone.
     fn window(&self, ratio: f64, share: f64, length: Length) -> Window {
         let Self { thief, together, budget, control } = *self;
         let (mut unslowed, mut slowed) = (Done::default(), Done::default());

@@ -1,13 +1,12 @@
-// Whether nobody waits in a queue with a key below the queue's bound (src/bpf/bound.bpf.h, as it
-// is), while threads come, look and take all at once.
+// Checks that no thread waits in a queue with a key below the queue's bound (src/bpf/bound.bpf.h,
+// as it is), while threads arrive, scan and take all at once.
 //
 //   bound ROUNDS    prints what was wrong and ends with 1, or how often the bound was raised and
 //   ends with 0
 //
-// Time is ours: it goes on only where nobody has been on the way, from coming to being in the
-// queue, or has looked, for half a period; so both together take less than one, which is what the
-// bound takes for granted. It is looked at where all meet: in between a bound may be too high for a
-// moment.
+// The clock is the test's. It goes on only while no thread has been on the way or has scanned for
+// half a period, so that both together take less than one, as the bound requires. The bound is
+// checked where all threads meet: in between it may be too high for a moment.
 #define _GNU_SOURCE
 #include <limits.h>
 #include <pthread.h>
@@ -59,7 +58,7 @@ enum { COME = 4, LOOK = 2, MOST = 64, STEPS = 40 };
 #define UNIT (1ULL << KEY_SHIFT)
 
 static struct queue queue;
-// Who waits: keys, in no order.
+// Keys of waiting threads, in no order.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static u64 waiting[MOST];
 static int count;
@@ -70,12 +69,12 @@ static long rounds;
 static _Atomic u64 clock_of_keys = 1000 * UNIT;
 static atomic_long raised, wrong;
 
-// Units of keys pass; now and then somebody is far behind.
+// Units of keys pass; now and then a thread is far behind.
 static void comes(int me) {
     u64 key = (clock_of_keys += UNIT * chance(3)) - UNIT * chance(chance(8) ? 4 : 900);
 
     since[me] = now;
-    come(&queue, key);
+    announce_arrival(&queue, key);
     pause_perhaps();
     pthread_mutex_lock(&lock);
     if (count < MOST) waiting[count++] = key;
@@ -83,9 +82,9 @@ static void comes(int me) {
     since[me] = NOT_ON_THE_WAY;
 }
 
-// As take_guest does, but that it takes somebody, too.
+// As take_guest does, but it takes a thread, too.
 static void looks(int me) {
-    u64 bound = queue.least, first = NEVER;
+    u64 bound = queue.key_bound, first = NEVER;
     int at = 0;
 
     since[me] = now;
@@ -101,7 +100,7 @@ static void looks(int me) {
     }
     pthread_mutex_unlock(&lock);
     raise_bound(&queue, bound, first);
-    raised += queue.least > bound;
+    raised += queue.key_bound > bound;
     since[me] = NOT_ON_THE_WAY;
     u64 time = now, further = time + (1ULL << (PERIOD_SHIFT - 2));
     for (int i = 0; i < COME + LOOK; i++)
@@ -118,10 +117,10 @@ static void* thread(void* number) {
         pthread_barrier_wait(&meet);
         if (me == 0) {
             for (int i = 0; i < count; i++)
-                if (waiting[i] < queue.least && !wrong++)
+                if (waiting[i] < queue.key_bound && !wrong++)
                     printf("round %ld: %llu waits, the bound is %llu\n", round, waiting[i],
-                           queue.least);
-            // Full, it would have nobody come.
+                           queue.key_bound);
+            // A full queue would let no thread in.
             count = count > MOST / 2 ? 0 : count;
         }
         pthread_barrier_wait(&meet);

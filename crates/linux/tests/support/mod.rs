@@ -14,7 +14,7 @@ use std::io;
 use std::rc::Rc;
 
 use evenkeel_files::machines;
-use evenkeel_linux::affinity::kernel::{Class, Kernel, Standing};
+use evenkeel_linux::affinity::kernel::{Class, Kernel, SchedParams};
 use evenkeel_linux::affinity::{Mechanism, Options};
 use evenkeel_linux::watch::{Cpu, Doing, Seen, Tid};
 use evenkeel_machine::{Machine, Nanos};
@@ -141,7 +141,7 @@ fn one_queue(workers: &[Worker], cpus: u32) -> Vec<(usize, u32)> {
     chosen
 }
 
-/// Each CPU has a queue. Whoever wakes goes where it was if that idles, else to an idle CPU, else
+/// Each CPU has a queue. A waking thread goes where it was if that idles, else to an idle CPU, else
 /// to the shortest queue; a CPU that idles takes a thread that waits elsewhere.
 fn queue_per_cpu(workers: &mut [Worker], cpus: u32) -> Vec<(usize, u32)> {
     let load = |workers: &[Worker], cpu: u32, but: usize| {
@@ -192,7 +192,7 @@ fn queue_per_cpu(workers: &mut [Worker], cpus: u32) -> Vec<(usize, u32)> {
     chosen
 }
 
-/// Whoever waits for its process's others goes on once all wait.
+/// A thread that waits for its process's others goes on once all wait.
 fn meet(workers: &mut [Worker]) {
     let processes: Vec<Tid> = workers.iter().map(|worker| worker.process).collect();
     for process in processes {
@@ -234,8 +234,8 @@ impl Kernel for Fake {
         self.0.borrow().may_park
     }
 
-    fn standing(&mut self, thread: Tid) -> io::Result<Standing> {
-        Ok(Standing { nice: 0, class: self.0.borrow_mut().of(thread)?.class })
+    fn sched_params(&mut self, thread: Tid) -> io::Result<SchedParams> {
+        Ok(SchedParams { nice: 0, class: self.0.borrow_mut().of(thread)?.class })
     }
 
     fn is_of_kernel(&mut self, _: Tid) -> bool {
@@ -252,7 +252,7 @@ impl Fake {
         Self(Rc::new(RefCell::new(World { cpus, may_park, ..World::default() })))
     }
 
-    /// A thread begins, forked by another or by nobody.
+    /// A thread begins, forked by another or by none.
     pub fn start(&self, process: i32, parent: Option<Tid>, habit: Habit, speed: &[f64]) -> Tid {
         let mut world = self.0.borrow_mut();
         let tid = Tid(1000 + world.workers.len() as i32);
@@ -304,7 +304,7 @@ impl Fake {
         }
     }
 
-    /// Whoever forked the last thread is not told.
+    /// The parent of the last thread is not told.
     pub fn hide_parent(&self) {
         if let Some(Seen::Started { parent, .. }) = self.0.borrow_mut().seen.last_mut() {
             *parent = None;

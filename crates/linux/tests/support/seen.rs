@@ -47,7 +47,7 @@ pub fn is_lawful(seen: &[Seen]) {
     assert!(on.is_empty(), "never ended: {on:?}");
 }
 
-/// Those who have started, in order.
+/// Threads that have started, in order.
 pub fn started(seen: &[Seen]) -> Vec<Tid> {
     let started = |one: &Seen| match *one {
         Seen::Started { tid, .. } | Seen::Found { tid, .. } => Some(tid),
