@@ -3,8 +3,8 @@
 //!
 //! Tasks are often made by one worker and run by another, which then has the block. So stocks are
 //! in *magazines* of 64 blocks (Bonwick and Adams, "Magazines and vmem", USENIX 2001): a worker
-//! that has two full ones hands one to the depot that all share, one that has none takes one there,
-//! and the lock of the depot is taken once in 64 blocks. They are lists of addresses, so that which
+//! that has two full ones hands one to the shared_blocks that all share, one that has none takes one there,
+//! and the lock of the shared_blocks is taken once in 64 blocks. They are lists of addresses, so that which
 //! block comes next is known without looking into any.
 //!
 //! Memory goes back to the system when the pool ends, not before: the protocol of task nodes relies
@@ -125,17 +125,17 @@ pub fn prefetch(block: NonNull<u8>, bytes: usize) {
 
 /// What all workers of a pool share.
 #[derive(Default)]
-pub struct Depot {
+pub struct SharedBlocks {
     #[expect(clippy::vec_box, reason = "they change hands as they are, under a lock")]
     full: [Mutex<Vec<Box<Magazine>>>; SIZES.len()],
     chunks: Mutex<Vec<Chunk>>,
 }
 
-// SAFETY: blocks in the depot, and chunks, belong to nobody else; the lists of them are behind
+// SAFETY: blocks in the shared_blocks, and chunks, belong to nobody else; the lists of them are behind
 // mutexes.
-unsafe impl Send for Depot {}
+unsafe impl Send for SharedBlocks {}
 // SAFETY: as above.
-unsafe impl Sync for Depot {}
+unsafe impl Sync for SharedBlocks {}
 
 /// Memory that blocks are cut from.
 struct Chunk {
@@ -172,7 +172,7 @@ impl Drop for Chunk {
     }
 }
 
-impl Depot {
+impl SharedBlocks {
     /// Memory for somebody's blocks who has had so much already, and how many bytes.
     fn chunk(&self, had: usize) -> (*mut u8, usize) {
         let huge = if had >= HUGE { Chunk::new(HUGE) } else { None };
@@ -218,10 +218,10 @@ impl Default for Arena {
 impl Arena {
     /// A block of this class. What is in it is what was in it.
     #[inline]
-    pub fn take(&self, class: Class, depot: &Depot) -> NonNull<u8> {
+    pub fn take(&self, class: Class, shared_blocks: &SharedBlocks) -> NonNull<u8> {
         let stock = &self.0[class.0];
         let block = stock.loaded.borrow_mut().take(SIZES[class.0]);
-        block.unwrap_or_else(|| Self::refill(stock, class, depot))
+        block.unwrap_or_else(|| Self::refill(stock, class, shared_blocks))
     }
 
     /// Puts a block back.
@@ -230,33 +230,39 @@ impl Arena {
     /// It was taken with the same class in the same pool, and what was in it is not looked at any
     /// more (but for what the protocol of nodes says).
     #[inline]
-    pub unsafe fn give(&self, class: Class, block: NonNull<u8>, depot: &Depot) {
+    pub unsafe fn give(&self, class: Class, block: NonNull<u8>, shared_blocks: &SharedBlocks) {
         let stock = &self.0[class.0];
         let mut loaded = stock.loaded.borrow_mut();
         if loaded.count == FULL {
-            Self::unload(stock, &mut loaded, class, depot);
+            Self::unload(stock, &mut loaded, class, shared_blocks);
         }
         loaded.give(block);
     }
 
     /// Makes room.
     #[cold]
-    fn unload(stock: &Stock, loaded: &mut Box<Magazine>, class: Class, depot: &Depot) {
+    fn unload(
+        stock: &Stock,
+        loaded: &mut Box<Magazine>,
+        class: Class,
+        shared_blocks: &SharedBlocks,
+    ) {
         let mut spare = stock.spare.borrow_mut();
         std::mem::swap(loaded, &mut spare);
         if loaded.count > 0 {
             let full = std::mem::replace(loaded, Magazine::empty());
-            depot.full[class.0].lock().unwrap_or_else(PoisonError::into_inner).push(full);
+            shared_blocks.full[class.0].lock().unwrap_or_else(PoisonError::into_inner).push(full);
         }
     }
 
     #[cold]
-    fn refill(stock: &Stock, class: Class, depot: &Depot) -> NonNull<u8> {
+    fn refill(stock: &Stock, class: Class, shared_blocks: &SharedBlocks) -> NonNull<u8> {
         let mut loaded = stock.loaded.borrow_mut();
         std::mem::swap(&mut *loaded, &mut *stock.spare.borrow_mut());
         if loaded.count == 0 {
             // The lock is not to be held while the empty one is given back.
-            let full = depot.full[class.0].lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let full =
+                shared_blocks.full[class.0].lock().unwrap_or_else(PoisonError::into_inner).pop();
             full.into_iter().for_each(|full| *loaded = full);
         }
         if let Some(block) = loaded.take(SIZES[class.0]) {
@@ -265,7 +271,7 @@ impl Arena {
         let size = SIZES[class.0];
         let (mut at, mut bytes) = stock.rest.get();
         if bytes < size {
-            (at, bytes) = depot.chunk(stock.had.get());
+            (at, bytes) = shared_blocks.chunk(stock.had.get());
             stock.had.set(stock.had.get() + bytes);
         }
         // SAFETY: at least `size` bytes are left in the chunk.
@@ -283,17 +289,20 @@ mod tests {
 
     #[test]
     fn a_block_is_had_by_one_at_a_time_and_used_again() {
-        let (depot, maker, runner) = (Depot::default(), Arena::default(), Arena::default());
+        let (shared_blocks, maker, runner) =
+            (SharedBlocks::default(), Arena::default(), Arena::default());
         let class = Class::independent(Layout::new::<[u64; 9]>()).unwrap();
         let mut seen = HashSet::new();
         for _ in 0..20 {
-            let blocks: Vec<_> = (0..1_000).map(|_| maker.take(class, &depot)).collect();
+            let blocks: Vec<_> = (0..1_000).map(|_| maker.take(class, &shared_blocks)).collect();
             let addresses: HashSet<_> = blocks.iter().map(|block| block.addr()).collect();
             assert_eq!(addresses.len(), 1_000);
             assert!(addresses.iter().all(|address| address.get() % ALIGN == 0));
             seen.extend(addresses);
             // SAFETY: taken above.
-            blocks.into_iter().for_each(|block| unsafe { runner.give(class, block, &depot) });
+            blocks
+                .into_iter()
+                .for_each(|block| unsafe { runner.give(class, block, &shared_blocks) });
         }
         // What the runner keeps, two magazines, is all that is not used again.
         assert!(seen.len() <= 1_000 + 2 * FULL, "{}", seen.len());
@@ -301,24 +310,25 @@ mod tests {
 
     #[test]
     fn all_that_is_given_back_is_taken_again() {
-        let (depot, arena) = (Depot::default(), Arena::default());
+        let (shared_blocks, arena) = (SharedBlocks::default(), Arena::default());
         let class = Class::dependent(Layout::new::<u64>()).unwrap();
-        // What is loaded, the spare, and what went to the depot.
-        let take = || (0..3 * FULL + 5).map(|_| arena.take(class, &depot)).collect::<HashSet<_>>();
+        // What is loaded, the spare, and what went to the shared_blocks.
+        let take =
+            || (0..3 * FULL + 5).map(|_| arena.take(class, &shared_blocks)).collect::<HashSet<_>>();
         let blocks = take();
         // SAFETY: taken above.
-        blocks.iter().for_each(|&block| unsafe { arena.give(class, block, &depot) });
+        blocks.iter().for_each(|&block| unsafe { arena.give(class, block, &shared_blocks) });
         assert_eq!(take(), blocks);
     }
 
     #[test]
     fn whoever_has_had_much_gets_more_in_huge_pages() {
-        let (depot, maker) = (Depot::default(), Arena::default());
+        let (shared_blocks, maker) = (SharedBlocks::default(), Arena::default());
         let class = Class::independent(Layout::new::<u64>()).unwrap();
         let addresses: HashSet<_> =
-            (0..100_000).map(|_| maker.take(class, &depot).addr().get()).collect();
+            (0..100_000).map(|_| maker.take(class, &shared_blocks).addr().get()).collect();
         assert_eq!(addresses.len(), 100_000);
-        let chunks = depot.chunks.lock().unwrap();
+        let chunks = shared_blocks.chunks.lock().unwrap();
         assert_eq!(
             chunks.iter().map(|chunk| chunk.layout.size()).collect::<Vec<_>>(),
             [[CHUNK; 8].as_slice(), &[HUGE; 3]].concat()

@@ -23,17 +23,17 @@ use evenkeel_policy::graph::steal_kind::declines;
 
 use crate::costs::Label;
 use crate::job::JobRef;
-use crate::patience::LOOKING;
+use crate::spin_timeout::SPIN_TIMEOUT;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 use crate::team::Place;
 use crate::worker::Worker;
 
 /// How long a call from outside is left to a faster worker: several times what it takes to begin a
 /// thread, or to wake one.
-const CALL_PATIENCE: Nanos = Nanos::from_millis(1);
+const CALL_HELD_FOR: Nanos = Nanos::from_millis(1);
 /// Whoever would be so many times as long in a task waits for one of these times to hear when
 /// faster workers are free.
-const HEARING: u64 = 64;
+const WAIT_PART: u64 = 64;
 /// Busy for an unknown time.
 const UNKNOWN: u64 = u64::MAX;
 /// Idle.
@@ -48,7 +48,7 @@ pub struct GiveWay {
     call_until: AtomicU64,
     /// How many have been left.
     count: AtomicUsize,
-    left: Mutex<Vec<Declined>>,
+    declined: Mutex<Vec<Declined>>,
 }
 
 struct Declined {
@@ -81,7 +81,7 @@ impl GiveWay {
             free_at: (0..workers).map(|_| free_at()).collect(),
             call_until: AtomicU64::new(0),
             count: AtomicUsize::new(0),
-            left: Mutex::default(),
+            declined: Mutex::default(),
         }
     }
 
@@ -90,13 +90,13 @@ impl GiveWay {
     }
 
     /// Somebody calls from outside.
-    pub fn called(&self) {
+    pub fn note_call(&self) {
         self.call_until
-            .store(self.at(Instant::now()).saturating_add(CALL_PATIENCE).0, Ordering::Relaxed);
+            .store(self.at(Instant::now()).saturating_add(CALL_HELD_FOR).0, Ordering::Relaxed);
     }
 
     /// Whether a worker leaves a call from outside to one of so many that are faster.
-    pub fn leaves_call(&self, faster: usize) -> bool {
+    pub fn holds_call(&self, faster: usize) -> bool {
         // None has come for long, mostly: then the clock need not be asked.
         let until = self.call_until.load(Ordering::Relaxed);
         let is_idle = |free_at: &CachePadded<AtomicU64>| free_at.load(Ordering::Relaxed) == FREE;
@@ -116,7 +116,7 @@ impl GiveWay {
 
     /// Waits for so many workers, the fastest, to say when they are free, for `most`. Who has just
     /// created a task has not begun one yet, and is about to.
-    fn hear(&self, faster: usize, most: Duration) {
+    fn wait_for_free_times(&self, faster: usize, most: Duration) {
         let is_unknown =
             |free_at: &CachePadded<AtomicU64>| free_at.load(Ordering::Relaxed) == UNKNOWN;
         let since = Instant::now();
@@ -126,7 +126,7 @@ impl GiveWay {
     }
 
     /// A worker has nothing to do, or has found something.
-    pub fn idles(&self, worker: &Worker, idles: bool) {
+    pub fn set_idle(&self, worker: &Worker, idles: bool) {
         self.free_at[worker.index].store(if idles { FREE } else { UNKNOWN }, Ordering::Relaxed);
     }
 
@@ -148,7 +148,7 @@ impl GiveWay {
         if self.count.load(Ordering::Relaxed) == 0 {
             return None;
         }
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = self.declined.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         let place = left.iter().position(|it| it.is_for(worker.kind, now))?;
         let declined = left.remove(place);
@@ -164,7 +164,7 @@ impl GiveWay {
         // The barrier orders this load after the sleeper's entry (README.md, "Sleep and wake", rule
         // 3).
         self.count.load(Ordering::Relaxed) > 0 && {
-            let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+            let left = self.declined.lock().unwrap_or_else(PoisonError::into_inner);
             let now = Instant::now();
             left.iter().any(|it| it.is_for(kind, now))
         }
@@ -175,7 +175,7 @@ impl GiveWay {
         if self.count.load(Ordering::Relaxed) == 0 {
             return None;
         }
-        self.left.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|it| it.until).min()
+        self.declined.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|it| it.until).min()
     }
 }
 
@@ -188,7 +188,7 @@ impl Declined {
 impl Worker {
     /// Leaves a task with a name for a faster worker, where that would end it sooner. False: it is
     /// to be run here.
-    pub fn leaves(&self, job: JobRef, label: Label) -> bool {
+    pub fn declines_task(&self, job: JobRef, label: Label) -> bool {
         let Some(give_way) = &self.registry().give_way else { return false };
         let leaves =
             self.deciding.accepted.take() != Some(job) && self.declines(give_way, job, label);
@@ -200,14 +200,14 @@ impl Worker {
         let registry = self.registry();
         let (costs, kind) = (&registry.costs, self.kind);
         // What is shorter than waking somebody is not worth the wait.
-        let Some(own) = costs.of(label, kind).filter(|own| own.0 >= LOOKING.as_nanos() as u64)
+        let Some(own) = costs.of(label, kind).filter(|own| own.0 >= SPIN_TIMEOUT.as_nanos() as u64)
         else {
             return false;
         };
         let faster_places = registry.team.places.iter().take_while(|place| place.kind < kind);
-        give_way.hear(
+        give_way.wait_for_free_times(
             faster_places.clone().count(),
-            Duration::from_nanos(own.0 / HEARING).min(LOOKING),
+            Duration::from_nanos(own.0 / WAIT_PART).min(SPIN_TIMEOUT),
         );
         let now = Instant::now();
         let at = give_way.at(now);
@@ -222,7 +222,7 @@ impl Worker {
         if faster.iter().any(|&(_, kind)| costs.of(label, kind).is_none()) {
             return false;
         }
-        let mut left = give_way.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = give_way.declined.lock().unwrap_or_else(PoisonError::into_inner);
         let before =
             left.iter().map(|it| it.label).chain(std::iter::repeat_n(label, registry.jobs()));
         let cost = |label, kind| costs.of(label, kind).unwrap_or_default();
@@ -249,35 +249,35 @@ mod tests {
     #[test]
     fn a_call_is_left_to_a_faster_worker_that_is_idle_and_not_for_ever() {
         let give_way = GiveWay::new(3);
-        assert!(!give_way.leaves_call(1), "nobody has called");
+        assert!(!give_way.holds_call(1), "nobody has called");
         give_way.call_until.store(u64::MAX, Ordering::Relaxed);
-        assert!(give_way.leaves_call(1) && !give_way.leaves_call(0));
+        assert!(give_way.holds_call(1) && !give_way.holds_call(0));
         give_way.free_at[0].store(UNKNOWN, Ordering::Relaxed);
-        assert!(!give_way.leaves_call(1) && give_way.leaves_call(2));
+        assert!(!give_way.holds_call(1) && give_way.holds_call(2));
         give_way.call_until.store(0, Ordering::Relaxed);
-        assert!(!give_way.leaves_call(2));
+        assert!(!give_way.holds_call(2));
     }
 
     #[test]
     fn whoever_would_be_long_in_a_task_waits_for_word_of_all_faster_ones_and_not_for_ever() {
         const LONG: Duration = Duration::from_secs(60);
         let (give_way, began) = (GiveWay::new(3), Instant::now());
-        give_way.hear(2, LONG);
+        give_way.wait_for_free_times(2, LONG);
         // The third is no faster than the one that asks.
         give_way.free_at[2].store(UNKNOWN, Ordering::Relaxed);
-        give_way.hear(2, LONG);
+        give_way.wait_for_free_times(2, LONG);
         give_way.free_at[1].store(UNKNOWN, Ordering::Relaxed);
         std::thread::scope(|threads| {
             threads.spawn(|| {
                 std::thread::sleep(Duration::from_millis(1));
                 give_way.free_at[1].store(FREE, Ordering::Relaxed);
             });
-            give_way.hear(2, LONG);
+            give_way.wait_for_free_times(2, LONG);
         });
         assert!(began.elapsed() < LONG / 2);
         give_way.free_at[0].store(UNKNOWN, Ordering::Relaxed);
         let since = Instant::now();
-        give_way.hear(2, Duration::from_millis(2));
+        give_way.wait_for_free_times(2, Duration::from_millis(2));
         assert!(since.elapsed() >= Duration::from_millis(2));
     }
 }

@@ -35,16 +35,16 @@ impl Latch {
 }
 
 /// What a worker of another pool waits for, which does other work of its own pool meanwhile.
-pub struct AbroadLatch {
+pub struct CrossPoolLatch {
     done: AtomicBool,
-    home: Arc<Registry>,
+    pool: Arc<Registry>,
     waiter: usize,
 }
 
-impl AbroadLatch {
+impl CrossPoolLatch {
     /// What this worker is going to wait for.
     pub fn new(waiter: &Worker) -> Self {
-        Self { done: AtomicBool::new(false), home: waiter.shared(), waiter: waiter.index }
+        Self { done: AtomicBool::new(false), pool: waiter.shared(), waiter: waiter.index }
     }
 
     /// Whether it has been set; what was written before is seen then.
@@ -54,19 +54,19 @@ impl AbroadLatch {
 
     /// Sets it. From that moment its waiter may be gone, and the latch with it.
     pub fn set(this: &Self) {
-        let (home, waiter) = (Arc::clone(&this.home), this.waiter);
+        let (pool, waiter) = (Arc::clone(&this.pool), this.waiter);
         this.done.store(true, Ordering::Release);
-        home.sleep.wake_waiter(waiter);
+        pool.sleep.wake_waiter(waiter);
     }
 }
 
 /// What a thread that is no worker waits for.
-pub struct OutsideLatch {
+pub struct ExternalLatch {
     done: AtomicBool,
     waiter: Thread,
 }
 
-impl OutsideLatch {
+impl ExternalLatch {
     /// What this thread is going to wait for.
     pub fn new() -> Self {
         Self { done: AtomicBool::new(false), waiter: current() }

@@ -59,7 +59,7 @@
 //! | `trace` | [`Builder::trace`] and `EVENKEEL_TRACE` |
 
 mod arena;
-mod barrier;
+mod asymmetric_fence;
 mod batch;
 mod central;
 mod costs;
@@ -73,7 +73,6 @@ mod latch;
 mod lend;
 mod loops;
 mod os_thread;
-mod patience;
 mod pipeline;
 mod pool;
 mod record;
@@ -82,13 +81,14 @@ mod registry;
 mod reserve;
 mod scope;
 mod sleep;
+mod spin_timeout;
 mod stack;
 mod stack_job;
+mod steal_backoff;
 mod summary;
 mod sync;
 mod task;
 mod team;
-mod thrift;
 mod timed;
 mod trace;
 mod worker;

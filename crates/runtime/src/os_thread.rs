@@ -16,14 +16,14 @@ pub struct OsThread {
 
 /// What a thread has had of cores.
 #[derive(Clone, Copy, Debug)]
-pub struct Turns {
+pub struct SchedTimes {
     /// On one.
     pub ran: Nanos,
     /// For one that others had.
     pub waited: Nanos,
 }
 
-impl Turns {
+impl SchedTimes {
     /// What has come to it since then.
     pub fn since(self, before: Self) -> Self {
         let more = |now: Nanos, before: Nanos| Nanos(now.0.saturating_sub(before.0));
@@ -57,14 +57,14 @@ impl OsThread {
 
     /// How long it has run, and has waited for a core while it could have. Some microseconds; None:
     /// the system does not say.
-    pub fn turns(self) -> Option<Turns> {
+    pub fn sched_times(self) -> Option<SchedTimes> {
         let text = std::fs::read_to_string(format!(
             "/proc/self/task/{}/schedstat",
             self.id.as_raw_nonzero()
         ))
         .ok()?;
         let mut fields = text.split_ascii_whitespace().map(|field| field.parse().ok().map(Nanos));
-        Some(Turns { ran: fields.next()??, waited: fields.next()?? })
+        Some(SchedTimes { ran: fields.next()??, waited: fields.next()?? })
     }
 
     /// Whether it waits for something other than a core, as far as the system says.

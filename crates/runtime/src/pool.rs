@@ -12,7 +12,7 @@ use evenkeel_policy::graph;
 use crate::costs::{Cost, Label};
 use crate::error::PoolError;
 use crate::fork;
-use crate::latch::{AbroadLatch, OutsideLatch};
+use crate::latch::{CrossPoolLatch, ExternalLatch};
 use crate::loops::Schedule;
 use crate::region;
 use crate::registry::Registry;
@@ -57,15 +57,15 @@ pub struct Pool {
     pub(crate) registry: Arc<Registry>,
     threads: Vec<JoinHandle<()>>,
     /// Whether it says at its end what it has done.
-    says: bool,
+    prints_summary: bool,
     /// [`fork::forks`] when it was made.
     forks: u32,
 }
 
 /// For whoever looks on.
-struct Looking {
+struct Reporting {
     trace: Option<Trace>,
-    says: bool,
+    prints_summary: bool,
 }
 
 /// What a pool is to be like. What is not said comes from the environment, else from the machine.
@@ -187,9 +187,9 @@ impl Builder {
             asked(self.schedule, SCHEDULE_VARIABLE, |it| Ok(it.parse()?))?.unwrap_or_default();
         let trace =
             self.trace.or(from_environment(TRACE_VARIABLE)?).filter(|file| !file.is_empty());
-        let says = flag(self.summary, SUMMARY_VARIABLE, false)?;
+        let prints_summary = flag(self.summary, SUMMARY_VARIABLE, false)?;
         let trace = trace.and_then(|file| Trace::begin(&file));
-        Pool::start(team, discipline, schedule, Looking { trace, says })
+        Pool::start(team, discipline, schedule, Reporting { trace, prints_summary })
     }
 }
 
@@ -314,18 +314,22 @@ impl Pool {
         team: Team,
         discipline: Discipline,
         schedule: Schedule,
-        looking: Looking,
+        reporting: Reporting,
     ) -> Result<Self, PoolError> {
-        let deques: Vec<_> = (0..team.seats()).map(|_| Deque::new_lifo()).collect();
+        let deques: Vec<_> = (0..team.threads()).map(|_| Deque::new_lifo()).collect();
         let stealers = deques.iter().map(Deque::stealer).collect();
         let mut registry = Registry::new(team, discipline, stealers, schedule)?;
-        registry.learns |= looking.says || looking.trace.is_some();
-        registry.is_traced = looking.trace.is_some();
-        registry.trace = looking.trace;
+        registry.learns |= reporting.prints_summary || reporting.trace.is_some();
+        registry.is_traced = reporting.trace.is_some();
+        registry.trace = reporting.trace;
         // From here on dropping it ends those threads that there are.
         let forks = fork::begin_to_count();
-        let mut pool =
-            Self { registry: Arc::new(registry), threads: Vec::new(), says: looking.says, forks };
+        let mut pool = Self {
+            registry: Arc::new(registry),
+            threads: Vec::new(),
+            prints_summary: reporting.prints_summary,
+            forks,
+        };
         for (worker, deque) in deques.into_iter().enumerate() {
             let registry = Arc::clone(&pool.registry);
             let is_reserve = worker >= registry.team.places.len();
@@ -489,30 +493,34 @@ impl Pool {
     #[cold]
     fn call_in<R: Send>(&self, f: impl FnOnce(&Worker) -> R + Send) -> R {
         Worker::with_current(|worker| match worker {
-            Some(of_another) => self.call_from(of_another, f),
+            Some(of_another) => self.call_from_other_pool(of_another, f),
             None => self.call_from_outside(f),
         })
     }
 
-    fn call_from<R: Send>(&self, worker: &Worker, f: impl FnOnce(&Worker) -> R + Send) -> R {
+    fn call_from_other_pool<R: Send>(
+        &self,
+        worker: &Worker,
+        f: impl FnOnce(&Worker) -> R + Send,
+    ) -> R {
         let declared = Declared::here();
-        let job = StackJob::new(AbroadLatch::new(worker), |worker: &Worker| {
+        let job = StackJob::new(CrossPoolLatch::new(worker), |worker: &Worker| {
             declared.during(|| f(worker))
         });
         self.registry.inject(job.job());
-        worker.wait_seldom(&|| job.signal.is_set());
+        worker.wait_until_cold(&|| job.signal.is_set());
         job.into_result()
     }
 
     fn call_from_outside<R: Send>(&self, f: impl FnOnce(&Worker) -> R + Send) -> R {
         let declared = Declared::here();
         let job =
-            StackJob::new(OutsideLatch::new(), |worker: &Worker| declared.during(|| f(worker)));
+            StackJob::new(ExternalLatch::new(), |worker: &Worker| declared.during(|| f(worker)));
         self.registry.inject(job.job());
         // It may have come to a worker that loses its core, or is slow, while all others sleep.
         let long = || {
-            if !self.registry.lending.is_guarded() {
-                self.registry.sleep.wake_one_of_those_asleep();
+            if !self.registry.lending.has_monitor() {
+                self.registry.sleep.wake_one_unless_any_idle();
             }
         };
         job.signal.wait(LONG, long);
@@ -527,7 +535,7 @@ impl Drop for Pool {
             std::mem::forget(std::mem::take(&mut self.threads));
             return;
         }
-        if self.says {
+        if self.prints_summary {
             // Whether anybody hears it is not a question of this pool's.
             let _ = write!(std::io::stderr(), "{}", self.summary());
         }

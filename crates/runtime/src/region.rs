@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crossbeam_deque::Worker as Deque;
 
-use crate::central::{Board, Desk};
+use crate::central::{CentralScheduler, TaskSource};
 use crate::job::{Head, JobRef};
 use crate::registry::Registry;
 use crate::stack;
@@ -19,18 +19,18 @@ use crate::sync::{AtomicBool, Ordering};
 use crate::worker::Worker;
 
 /// What a worker of the pool is in a region.
-enum Seat {
+enum RegionWorker {
     /// It has not been there.
     New(Deque<JobRef>),
     /// It is there.
-    Taken,
+    Inside,
     /// It has left, with nothing in hand.
     Left(Box<Worker>),
 }
 
 // SAFETY: whoever has left a region has no job, no batch and no credits, and a seat is one
 // thread's, which comes back to it.
-unsafe impl Send for Seat {}
+unsafe impl Send for RegionWorker {}
 
 /// See the file's head.
 #[repr(C)]
@@ -39,7 +39,7 @@ pub struct Region {
     head: Head,
     registry: Arc<Registry>,
     /// By worker of the pool.
-    seats: Box<[Mutex<Seat>]>,
+    workers: Box<[Mutex<RegionWorker>]>,
     is_open: AtomicBool,
 }
 
@@ -72,13 +72,13 @@ impl Regions {
 pub fn isolate<R>(worker: &Worker, f: impl FnOnce() -> R) -> R {
     let outer = worker.registry();
     let region = outer.regions.open(worker);
-    let way: Arc<dyn Board> = Arc::new(Way(Arc::clone(&region)));
-    outer.central.open(Arc::clone(&way));
-    let result = region.sit(worker, |_| catch_unwind(AssertUnwindSafe(f)));
-    outer.central.close(&way);
+    let source: Arc<dyn TaskSource> = Arc::new(RegionSource(Arc::clone(&region)));
+    outer.central.open(Arc::clone(&source));
+    let result = region.enter(worker, |_| catch_unwind(AssertUnwindSafe(f)));
+    outer.central.close(&source);
     region.is_open.store(false, Ordering::Relaxed);
     let Some(result) = result else {
-        unreachable!("a region that nobody had open has nobody's seat taken by its opener")
+        unreachable!("no worker is inside a region that was not open")
     };
     result.unwrap_or_else(|payload| resume_unwind(payload))
 }
@@ -89,25 +89,27 @@ impl Region {
         Self {
             head: Head { run: Self::run },
             registry: Arc::new(registry),
-            seats: deques.into_iter().map(|deque| Mutex::new(Seat::New(deque))).collect(),
+            workers: deques.into_iter().map(|deque| Mutex::new(RegionWorker::New(deque))).collect(),
             is_open: AtomicBool::new(false),
         }
     }
 
-    fn seat(&self, index: usize) -> MutexGuard<'_, Seat> {
-        self.seats[index].lock().unwrap_or_else(PoisonError::into_inner)
+    fn worker(&self, index: usize) -> MutexGuard<'_, RegionWorker> {
+        self.workers[index].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Calls `f`, which does not panic, with what this worker is in here. None: it is here already.
-    fn sit<R>(&self, outer: &Worker, f: impl FnOnce(&Worker) -> R) -> Option<R> {
-        let seat = std::mem::replace(&mut *self.seat(outer.index), Seat::Taken);
-        let inside = match seat {
-            Seat::New(deque) => Box::new(Worker::within(Arc::clone(&self.registry), deque, outer)),
-            Seat::Left(inside) => inside,
-            Seat::Taken => return None,
+    fn enter<R>(&self, outer: &Worker, f: impl FnOnce(&Worker) -> R) -> Option<R> {
+        let state = std::mem::replace(&mut *self.worker(outer.index), RegionWorker::Inside);
+        let inside = match state {
+            RegionWorker::New(deque) => {
+                Box::new(Worker::within(Arc::clone(&self.registry), deque, outer))
+            }
+            RegionWorker::Left(inside) => inside,
+            RegionWorker::Inside => return None,
         };
         let result = inside.in_place_of(outer, f);
-        *self.seat(outer.index) = Seat::Left(inside);
+        *self.worker(outer.index) = RegionWorker::Left(inside);
         Some(result)
     }
 
@@ -115,7 +117,7 @@ impl Region {
     fn has_work_for(&self, worker: usize) -> bool {
         self.is_open.load(Ordering::Relaxed)
             && (self.registry.has_work() || self.registry.central.would_give(worker))
-            && !matches!(*self.seat(worker), Seat::Taken)
+            && !matches!(*self.worker(worker), RegionWorker::Inside)
     }
 
     /// # Safety
@@ -125,16 +127,16 @@ impl Region {
         // SAFETY: `take` has made it of an `Arc`, once for each visit.
         let this = unsafe { Arc::from_raw(head.cast::<Self>().as_ptr()) };
         let visit = || {
-            let _ = this.sit(worker, |inside| inside.help_out(|| false));
+            let _ = this.enter(worker, |inside| inside.help_out(|| false));
         };
         if stack::is_short() { stack::on_another(&visit) } else { visit() }
     }
 }
 
 /// How workers of the pool find their way into a region.
-struct Way(Arc<Region>);
+struct RegionSource(Arc<Region>);
 
-impl Board for Way {
+impl TaskSource for RegionSource {
     fn take(&self, worker: &Worker) -> Option<JobRef> {
         if !self.0.has_work_for(worker.index) {
             return None;
@@ -143,7 +145,7 @@ impl Board for Way {
         NonNull::new(region.cast_mut().cast()).map(JobRef::new)
     }
 
-    fn at_desk(&self, _: &mut dyn FnMut(&mut Desk)) {}
+    fn with_scheduler(&self, _: &mut dyn FnMut(&mut CentralScheduler)) {}
 
     fn would_give(&self, worker: usize) -> bool {
         self.0.has_work_for(worker)

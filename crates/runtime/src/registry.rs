@@ -10,14 +10,14 @@ use evenkeel_model::TaskGraph;
 use evenkeel_policy::graph::victims::Victims;
 use evenkeel_policy::graph::{self, UnknownGraphPolicy};
 
-use crate::arena::{Arena, Depot};
-use crate::batch::Shelf;
-use crate::central::{Central, Desk, Online};
+use crate::arena::{Arena, SharedBlocks};
+use crate::batch::SharedBatches;
+use crate::central::{Central, CentralScheduler, OnlineTasks};
 use crate::costs::{Costs, Label};
 use crate::counts::Counts;
 use crate::give_way::GiveWay;
 use crate::job::JobRef;
-use crate::lend::Lending;
+use crate::lend::CoreLending;
 use crate::loops::Schedule;
 use crate::pool::Discipline;
 use crate::region::Regions;
@@ -40,11 +40,11 @@ pub struct Registry {
     /// Who is idle.
     pub sleep: Sleep,
     /// Who may be lent a core.
-    pub lending: Lending,
+    pub lending: CoreLending,
     /// By worker.
     pub stealers: Box<[Stealer<JobRef>]>,
     /// By worker, its batches of tasks.
-    pub shelves: Box<[Shelf]>,
+    pub shared_batches: Box<[SharedBatches]>,
     /// How loops are shared out unless they say.
     pub schedule: Schedule,
     /// What tasks cost.
@@ -69,11 +69,11 @@ pub struct Registry {
     /// Where workers ask for tasks, besides deques.
     pub central: Central,
     /// The board for tasks as they come; none: they go into deques.
-    pub online: Option<Arc<Online>>,
+    pub online: Option<Arc<OnlineTasks>>,
     /// Blocks that no worker has in stock.
-    pub depot: Arc<Depot>,
+    pub shared_blocks: Arc<SharedBlocks>,
     /// Blocks of those who are no workers.
-    pub outside: Mutex<Arena>,
+    pub external_arena: Mutex<Arena>,
     /// By kind of the team, work from outside.
     injectors: Box<[Injector<JobRef>]>,
     victims: Box<[Victims]>,
@@ -100,13 +100,18 @@ impl Registry {
                     kinds: team.places.iter().map(|place| place.kind).collect(),
                     ..graph::Team::default()
                 };
-                let desk = Desk::new(graph::make(policy, SEED)?, TaskGraph::default(), workers);
-                let online = Arc::new(Online::new(desk));
-                central.open(Arc::<Online>::clone(&online));
+                let scheduler = CentralScheduler::new(
+                    graph::make(policy, SEED)?,
+                    TaskGraph::default(),
+                    workers,
+                );
+                let online = Arc::new(OnlineTasks::new(scheduler));
+                central.open(Arc::<OnlineTasks>::clone(&online));
                 Some(online)
             }
         };
-        let kinds: Vec<_> = (0..team.seats()).map(|seat| Some(team.place(seat).kind)).collect();
+        let kinds: Vec<_> =
+            (0..team.threads()).map(|thread| Some(team.place(thread).kind)).collect();
         let victims = |thief| {
             if knows_kinds {
                 Victims::by_kind(thief, &kinds, kinds.iter().copied().max().flatten())
@@ -117,8 +122,8 @@ impl Registry {
         Ok(Self {
             discipline,
             sleep: Sleep::new(stealers.len()),
-            lending: Lending::new(&team),
-            shelves: stealers.iter().map(|_| Shelf::default()).collect(),
+            lending: CoreLending::new(&team),
+            shared_batches: stealers.iter().map(|_| SharedBatches::default()).collect(),
             schedule,
             costs: Arc::default(),
             learns: team.kinds.len() > 1,
@@ -131,8 +136,8 @@ impl Registry {
             give_way: knows_kinds.then(|| GiveWay::new(stealers.len())),
             central,
             online,
-            depot: Arc::default(),
-            outside: Mutex::default(),
+            shared_blocks: Arc::default(),
+            external_arena: Mutex::default(),
             injectors: team.kinds.iter().map(|_| Injector::new()).collect(),
             victims: (0..kinds.len()).map(victims).collect(),
             stealers,
@@ -143,7 +148,7 @@ impl Registry {
 
     /// Of a region of this one, and its deques.
     pub fn within(outer: Arc<Self>) -> (Self, Vec<Deque<JobRef>>) {
-        let deques: Vec<_> = (0..outer.team.seats()).map(|_| Deque::new_lifo()).collect();
+        let deques: Vec<_> = (0..outer.team.threads()).map(|_| Deque::new_lifo()).collect();
         let stealers = deques.iter().map(Deque::stealer).collect();
         // Whoever loses its core is lent another's outside.
         let team = Team { lends: false, ..outer.team.clone() };
@@ -153,7 +158,7 @@ impl Registry {
         // Whoever visits a region is somebody outside, the reserve as any other.
         registry.reserve = None;
         registry.costs = Arc::clone(&outer.costs);
-        registry.depot = Arc::clone(&outer.depot);
+        registry.shared_blocks = Arc::clone(&outer.shared_blocks);
         registry.counts = outer.counts.iter().map(Arc::clone).collect();
         (registry.learns, registry.is_traced, registry.made) =
             (outer.learns, outer.is_traced, outer.made);
@@ -183,7 +188,7 @@ impl Registry {
             self.sleep.work_appeared();
             return self.reserve.iter().for_each(Reserve::call);
         };
-        give_way.called();
+        give_way.note_call();
         self.injectors[0].push(job);
         // Slower ones that look may leave it to one that sleeps.
         let slowest = self.team.kinds[self.team.kinds.len() - 1].id;
@@ -230,7 +235,7 @@ impl Registry {
     pub fn has_work(&self) -> bool {
         self.has_calls()
             || self.stealers.iter().any(|stealer| !stealer.is_empty())
-            || self.shelves.iter().any(|shelf| !shelf.is_empty())
+            || self.shared_batches.iter().any(|batches| !batches.is_empty())
     }
 
     /// Whether workers are to return when they have nothing to do.

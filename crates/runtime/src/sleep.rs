@@ -6,46 +6,46 @@ use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
 
-use crate::barrier::Barrier;
+use crate::asymmetric_fence::AsymmetricFence;
 use crate::registry::Registry;
 use crate::sync::{AtomicU32, AtomicUsize, Ordering, Thread, current, fence, park_until};
 use crate::trace::What;
 use crate::worker::Worker;
 
-/// One looker, one sleeper, in the census. Half a word each: more threads than any system has.
-const LOOKER: usize = 1;
-const SLEEPER: usize = 1 << (usize::BITS / 2);
+/// One looker, one sleeper, in the counters. Half a word each: more threads than any system has.
+const ONE_IDLE: usize = 1;
+const ONE_SLEEPING: usize = 1 << (usize::BITS / 2);
 
 /// How long a sleeper sleeps at most that something may have escaped: the barrier failed it.
-const UNSURE: Duration = Duration::from_millis(1);
+const MAX_UNORDERED_SLEEP: Duration = Duration::from_millis(1);
 
 /// How many look, and how many sleep.
 #[derive(Clone, Copy)]
-struct Census(usize);
+struct Counters(usize);
 
-impl Census {
-    fn lookers(self) -> usize {
-        self.0 % SLEEPER
+impl Counters {
+    fn idle(self) -> usize {
+        self.0 % ONE_SLEEPING
     }
 
-    fn sleepers(self) -> usize {
-        self.0 / SLEEPER
+    fn sleeping(self) -> usize {
+        self.0 / ONE_SLEEPING
     }
 }
 
 /// Where a worker sleeps.
 #[derive(Default)]
-struct Seat {
+struct WorkerSleepState {
     state: AtomicU32,
     thread: OnceLock<Thread>,
 }
 
-/// States of a seat. WAKING: its sleeper has been taken, and not been moved in the census yet.
+/// States of a seat. WAKING: its sleeper has been taken, and not been moved in the counters yet.
 const AWAKE: u32 = 0;
 const ASLEEP: u32 = 1;
 const WAKING: u32 = 2;
 
-impl Seat {
+impl WorkerSleepState {
     fn is_asleep(&self) -> bool {
         self.state.load(Ordering::Relaxed) == ASLEEP
     }
@@ -53,12 +53,12 @@ impl Seat {
 
 /// See the file's head.
 pub struct Sleep {
-    census: CachePadded<AtomicUsize>,
+    counters: CachePadded<AtomicUsize>,
     /// Between who makes work visible, which is often, and who goes to sleep.
-    barrier: Barrier,
+    fence: AsymmetricFence,
     /// By worker, fastest kind first: the order in which they are woken.
-    seats: Box<[CachePadded<Seat>]>,
-    /// In a region: who is outside of it, and is told where nobody sleeps within. In the census
+    workers: Box<[CachePadded<WorkerSleepState>]>,
+    /// In a region: who is outside of it, and is told where nobody sleeps within. In the counters
     /// they are a sleeper that is never woken.
     outer: Option<Arc<Registry>>,
 }
@@ -66,39 +66,39 @@ pub struct Sleep {
 impl Sleep {
     /// So many seats, nobody asleep.
     pub fn new(workers: usize) -> Self {
-        let seats = (0..workers).map(|_| CachePadded::new(Seat::default()));
-        let seats = seats.collect();
+        let states = (0..workers).map(|_| CachePadded::new(WorkerSleepState::default()));
+        let states = states.collect();
         Self {
-            census: CachePadded::new(AtomicUsize::new(0)),
-            barrier: Barrier::new(),
-            seats,
+            counters: CachePadded::new(AtomicUsize::new(0)),
+            fence: AsymmetricFence::new(),
+            workers: states,
             outer: None,
         }
     }
 
     /// The same, in a region.
     pub fn within(workers: usize, outer: Arc<Registry>) -> Self {
-        let census = CachePadded::new(AtomicUsize::new(SLEEPER));
-        Self { census, outer: Some(outer), ..Self::new(workers) }
+        let counters = CachePadded::new(AtomicUsize::new(ONE_SLEEPING));
+        Self { counters, outer: Some(outer), ..Self::new(workers) }
     }
 
     /// This thread is worker `me` from now on.
-    pub fn take_seat(&self, me: usize) {
+    pub fn register_current_thread(&self, me: usize) {
         // Each worker comes once: there is nobody else's to overwrite.
-        let _ = self.seats[me].thread.set(current());
+        let _ = self.workers[me].thread.set(current());
     }
 
     /// For who makes something visible often, and who looks for it seldom.
     #[inline]
-    pub const fn barrier(&self) -> &Barrier {
-        &self.barrier
+    pub const fn asymmetric_fence(&self) -> &AsymmetricFence {
+        &self.fence
     }
 
     /// Work has been made visible (rule 1).
     #[inline]
     pub fn work_appeared(&self) {
-        self.barrier.light();
-        if Census(self.census.load(Ordering::Relaxed)).sleepers() > 0 {
+        self.fence.light();
+        if Counters(self.counters.load(Ordering::Relaxed)).sleeping() > 0 {
             self.work_appeared_while_some_sleep();
         }
     }
@@ -107,8 +107,8 @@ impl Sleep {
     fn work_appeared_while_some_sleep(&self) {
         // Against a looker that leaves, whose half is no heavy one.
         fence(Ordering::SeqCst);
-        let census = Census(self.census.load(Ordering::Relaxed));
-        if census.sleepers() > 0 && census.lookers() == 0 {
+        let counters = Counters(self.counters.load(Ordering::Relaxed));
+        if counters.sleeping() > 0 && counters.idle() == 0 {
             self.wake_one();
         }
     }
@@ -117,16 +117,16 @@ impl Sleep {
     /// [`Sleep::wake`].
     pub fn asleep(&self) -> impl Iterator<Item = usize> + '_ {
         fence(Ordering::SeqCst);
-        let sleepers = Census(self.census.load(Ordering::Relaxed)).sleepers();
-        let seats = if sleepers > 0 { self.seats.len() } else { 0 };
-        (0..seats).filter(|&index| self.seats[index].is_asleep())
+        let sleeping = Counters(self.counters.load(Ordering::Relaxed)).sleeping();
+        let states = if sleeping > 0 { self.workers.len() } else { 0 };
+        (0..states).filter(|&index| self.workers[index].is_asleep())
     }
 
     /// What worker `waiter` may be waiting for has come.
     #[inline]
     pub fn wake_waiter(&self, waiter: usize) {
         fence(Ordering::SeqCst);
-        if self.seats[waiter].is_asleep() {
+        if self.workers[waiter].is_asleep() {
             self.wake(waiter);
         }
     }
@@ -134,29 +134,29 @@ impl Sleep {
     /// Whether this worker sleeps, as of about now: by its own thread, nobody has woken it.
     #[inline]
     pub fn is_asleep(&self, index: usize) -> bool {
-        self.seats[index].is_asleep()
+        self.workers[index].is_asleep()
     }
 
     /// Wakes somebody, if all are asleep that have nothing to do.
-    pub fn wake_one_of_those_asleep(&self) {
+    pub fn wake_one_unless_any_idle(&self) {
         self.work_appeared_while_some_sleep();
     }
 
     /// Whether somebody looks for work, as of about now.
     #[inline]
-    pub fn somebody_looks(&self) -> bool {
-        Census(self.census.load(Ordering::Relaxed)).lookers() > 0
+    pub fn any_idle(&self) -> bool {
+        Counters(self.counters.load(Ordering::Relaxed)).idle() > 0
     }
 
     /// Begins to look for work.
     pub fn start_looking(&self) {
-        self.census.fetch_add(LOOKER, Ordering::SeqCst);
+        self.counters.fetch_add(ONE_IDLE, Ordering::SeqCst);
     }
 
     /// Looks no more: there is something to do. `more`: whether there is work for another (rule 2).
     pub fn stop_looking(&self, more: impl FnOnce() -> bool) {
-        let before = Census(self.census.fetch_sub(LOOKER, Ordering::SeqCst));
-        if before.lookers() == 1 && before.sleepers() > 0 {
+        let before = Counters(self.counters.fetch_sub(ONE_IDLE, Ordering::SeqCst));
+        if before.idle() == 1 && before.sleeping() > 0 {
             fence(Ordering::SeqCst);
             if more() {
                 self.wake_one();
@@ -176,16 +176,17 @@ impl Sleep {
         anything: impl Fn() -> bool,
         mut asleep: impl FnMut() -> Option<Instant>,
     ) {
-        let state = &self.seats[me].state;
+        let state = &self.workers[me].state;
         // Release: who wakes us finds the thread that has taken this seat.
         state.store(ASLEEP, Ordering::Release);
-        self.census.fetch_add(SLEEPER - LOOKER, Ordering::SeqCst);
+        self.counters.fetch_add(ONE_SLEEPING - ONE_IDLE, Ordering::SeqCst);
         // Asked before, too: who need not sleep interrupts nobody.
         let mut is_over = anything();
-        let is_sure = is_over || self.barrier.heavy();
+        let is_ordered = is_over || self.fence.heavy();
         is_over = is_over || anything();
         let until = if is_over { None } else { until() };
-        let until = if is_sure { until } else { sooner(until, Instant::now() + UNSURE) };
+        let until =
+            if is_ordered { until } else { sooner(until, Instant::now() + MAX_UNORDERED_SLEEP) };
         let mut again = if is_over { None } else { asleep() };
         loop {
             if is_over && self.take_from_sleep(me) {
@@ -205,13 +206,13 @@ impl Sleep {
     /// Wakes all, that they may see the end.
     pub fn wake_all(&self) {
         fence(Ordering::SeqCst);
-        (0..self.seats.len()).for_each(|index| self.wake(index));
+        (0..self.workers.len()).for_each(|index| self.wake(index));
     }
 
     #[cold]
     fn wake_one(&self) {
         let since = Instant::now();
-        if let Some(index) = (0..self.seats.len()).find(|&index| self.take_from_sleep(index)) {
+        if let Some(index) = (0..self.workers.len()).find(|&index| self.take_from_sleep(index)) {
             self.unpark(index, since);
         } else if let Some(outer) = &self.outer {
             outer.sleep.work_appeared();
@@ -229,23 +230,23 @@ impl Sleep {
 
     /// Rule 4: of all who try, one succeeds.
     fn take_from_sleep(&self, index: usize) -> bool {
-        let seat = &self.seats[index];
-        let taken = seat.is_asleep()
-            && seat
+        let worker = &self.workers[index];
+        let taken = worker.is_asleep()
+            && worker
                 .state
                 .compare_exchange(ASLEEP, WAKING, Ordering::AcqRel, Ordering::Relaxed)
                 .is_ok();
         if taken {
-            self.census.fetch_sub(SLEEPER - LOOKER, Ordering::SeqCst);
-            // Not before: it would leave the census as a looker that is not in it yet.
-            seat.state.store(AWAKE, Ordering::Release);
+            self.counters.fetch_sub(ONE_SLEEPING - ONE_IDLE, Ordering::SeqCst);
+            // Not before: it would leave the counters as a looker that is not in it yet.
+            worker.state.store(AWAKE, Ordering::Release);
         }
         taken
     }
 
     /// `since`: when this was begun, which is before the woken worker can have seen anything of it.
     fn unpark(&self, index: usize, since: Instant) {
-        if let Some(thread) = self.seats[index].thread.get() {
+        if let Some(thread) = self.workers[index].thread.get() {
             thread.unpark();
         }
         Worker::with_current(|worker| {
@@ -324,7 +325,7 @@ mod models {
             let worker = {
                 let shared = Arc::clone(&shared);
                 thread::spawn(move || {
-                    shared.0.take_seat(0);
+                    shared.0.register_current_thread(0);
                     assert!(look(&shared.0, 0, &shared.1, &|| false));
                 })
             };
@@ -341,7 +342,7 @@ mod models {
             let workers = [0, 1].map(|me| {
                 let shared = Arc::clone(&shared);
                 thread::spawn(move || {
-                    shared.0.take_seat(me);
+                    shared.0.register_current_thread(me);
                     assert!(look(&shared.0, me, &shared.1, &|| false));
                 })
             });
@@ -361,12 +362,12 @@ mod models {
             let shared = Arc::new((Sleep::new(2), Jobs::default()));
             // The other sleeps from the start: with a thread of its own there would be too many
             // interleavings.
-            shared.0.seats[1].state.store(ASLEEP, Ordering::Relaxed);
-            shared.0.census.store(SLEEPER, Ordering::SeqCst);
+            shared.0.workers[1].state.store(ASLEEP, Ordering::Relaxed);
+            shared.0.counters.store(ONE_SLEEPING, Ordering::SeqCst);
             let worker = {
                 let shared = Arc::clone(&shared);
                 thread::spawn(move || {
-                    shared.0.take_seat(0);
+                    shared.0.register_current_thread(0);
                     assert!(look(&shared.0, 0, &shared.1, &|| false));
                 })
             };
@@ -381,7 +382,7 @@ mod models {
             push(&shared);
             pusher.join().unwrap();
             worker.join().unwrap();
-            assert!(!shared.0.seats[1].is_asleep());
+            assert!(!shared.0.workers[1].is_asleep());
         });
     }
 
@@ -392,7 +393,7 @@ mod models {
             let waiter = {
                 let shared = Arc::clone(&shared);
                 thread::spawn(move || {
-                    shared.0.take_seat(0);
+                    shared.0.register_current_thread(0);
                     look(&shared.0, 0, &shared.1, &|| shared.2.load(Ordering::Relaxed));
                 })
             };
@@ -409,7 +410,7 @@ mod models {
             let chosen = {
                 let shared = Arc::clone(&shared);
                 thread::spawn(move || {
-                    shared.0.take_seat(1);
+                    shared.0.register_current_thread(1);
                     assert!(look(&shared.0, 1, &shared.1, &|| false));
                     shared.2.store(true, Ordering::Relaxed);
                     shared.0.wake_all();
@@ -418,7 +419,7 @@ mod models {
             let other = {
                 let shared = Arc::clone(&shared);
                 thread::spawn(move || {
-                    shared.0.take_seat(0);
+                    shared.0.register_current_thread(0);
                     assert!(!look(&shared.0, 0, &Jobs::default(), &|| shared
                         .2
                         .load(Ordering::Relaxed)));
@@ -440,7 +441,7 @@ mod models {
             let sleeper = {
                 let shared = Arc::clone(&shared);
                 thread::spawn(move || {
-                    shared.take_seat(0);
+                    shared.register_current_thread(0);
                     shared.start_looking();
                     shared.sleep(0, || Some(Instant::now()), || false, || None);
                     shared.stop_looking(|| false);
@@ -448,8 +449,8 @@ mod models {
             };
             shared.wake_waiter(0);
             sleeper.join().unwrap();
-            assert_eq!(shared.census.load(Ordering::Relaxed), 0);
-            assert_eq!(shared.seats[0].state.load(Ordering::Relaxed), AWAKE);
+            assert_eq!(shared.counters.load(Ordering::Relaxed), 0);
+            assert_eq!(shared.workers[0].state.load(Ordering::Relaxed), AWAKE);
         });
     }
 
@@ -460,7 +461,7 @@ mod models {
             let workers = [0, 1].map(|me| {
                 let shared = Arc::clone(&shared);
                 thread::spawn(move || {
-                    shared.0.take_seat(me);
+                    shared.0.register_current_thread(me);
                     look(&shared.0, me, &shared.1, &|| shared.2.load(Ordering::Relaxed));
                 })
             });

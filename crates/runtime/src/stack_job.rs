@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 
 use crate::costs::Label;
 use crate::job::{Head, JobRef};
-use crate::latch::{AbroadLatch, Latch, OutsideLatch};
+use crate::latch::{CrossPoolLatch, ExternalLatch, Latch};
 use crate::scope::Payload;
 use crate::trace::What;
 use crate::worker::Worker;
@@ -29,7 +29,7 @@ impl Signal for Latch {
     }
 }
 
-impl Signal for OutsideLatch {
+impl Signal for ExternalLatch {
     const WHAT: What = What::Call;
 
     fn signal(this: &Self, _worker: &Worker) {
@@ -37,7 +37,7 @@ impl Signal for OutsideLatch {
     }
 }
 
-impl Signal for AbroadLatch {
+impl Signal for CrossPoolLatch {
     const WHAT: What = What::Call;
 
     fn signal(this: &Self, _worker: &Worker) {

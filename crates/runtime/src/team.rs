@@ -112,13 +112,13 @@ impl Team {
     }
 
     /// How many threads there are: a pool of one worker has a reserve.
-    pub fn seats(&self) -> usize {
+    pub fn threads(&self) -> usize {
         self.places.len().max(RESERVE + 1)
     }
 
     /// Where a worker is, or the reserve: anywhere.
-    pub fn place(&self, seat: usize) -> Place {
-        self.places.get(seat).copied().unwrap_or(Place { kind: self.places[0].kind, cpu: None })
+    pub fn place(&self, thread: usize) -> Place {
+        self.places.get(thread).copied().unwrap_or(Place { kind: self.places[0].kind, cpu: None })
     }
 
     /// Whether a worker has a core that no other worker is on.

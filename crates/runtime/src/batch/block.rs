@@ -164,7 +164,7 @@ impl BatchRef {
         let task = NonNull::from_mut(&mut task).cast::<u8>();
         // SAFETY: a slot is no longer than that.
         unsafe { this.slot(start).copy_to_nonoverlapping(task, this.stride()) };
-        worker.lay_back(this, start + 1..end);
+        worker.push_rest(this, start + 1..end);
         // SAFETY: it has just been moved there, and is run this once; the scope waits for it.
         unsafe { Self::run_slot(task, scope.as_ref(), worker) };
     }

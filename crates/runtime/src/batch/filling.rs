@@ -4,15 +4,15 @@
 use crate::sync::Ordering;
 
 use super::Part;
-use super::left::Left;
+use super::remaining::Remaining;
 
 /// Only its worker calls what says so; the rest is for all. The end is the worker's; the beginning
 /// is moved under the lock.
-pub struct Filling<B>(Left<B>);
+pub struct Filling<B>(Remaining<B>);
 
 impl<B> Default for Filling<B> {
     fn default() -> Self {
-        Self(Left::default())
+        Self(Remaining::default())
     }
 }
 

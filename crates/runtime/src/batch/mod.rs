@@ -7,9 +7,9 @@
 
 mod block;
 mod filling;
-mod halves;
-mod left;
+mod remaining;
 mod running;
+mod split;
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -22,30 +22,30 @@ use crate::worker::Worker;
 
 pub use block::{BatchRef, LONGEST, RunSlot};
 use filling::Filling;
-use halves::Asked;
-pub use halves::Stuck;
 use running::Running;
+use split::IdleSeen;
+pub use split::StuckWorker;
 
 /// Some of the tasks of a batch, by number.
 pub type Part = std::ops::Range<usize>;
 
 /// So many tasks lie in the deque, for others, before any go into batches: by worker of the pool.
-const BED_A_WORKER: usize = 4;
+const MIN_QUEUED_PER_WORKER: usize = 4;
 /// And at least.
-const BED: usize = 16;
+const MIN_QUEUED: usize = 16;
 
 /// Where a batch has been stolen from, its tasks are long: then they may as well lie open. So many,
 /// before it is tried again.
-const LAID_OPEN: usize = 1024;
+const SINGLE_RUNS: usize = 1024;
 
 /// What others see of a worker's batches.
 #[derive(Default)]
-pub struct Shelf {
+pub struct SharedBatches {
     filling: CachePadded<Filling<BatchRef>>,
     running: CachePadded<Running<BatchRef>>,
 }
 
-impl Shelf {
+impl SharedBatches {
     /// As of about now.
     pub fn is_empty(&self) -> bool {
         self.filling.is_empty() && self.running.is_empty()
@@ -58,40 +58,41 @@ pub struct Batches {
     filling: Cell<Option<BatchRef>>,
     is_running: Cell<bool>,
     /// How many tasks of batches it runs one by one, for the last batch has been stolen from.
-    lays_open: Cell<usize>,
+    runs_singly: Cell<usize>,
     /// The last that was filled: those before it are run after it.
     last: Cell<Option<BatchRef>>,
     /// How many tasks it has created since it ran one, and how many it had run by then.
     streak: Cell<usize>,
     ran: Cell<u64>,
     /// How many are to lie in the deque before any go into batches.
-    bed: usize,
+    min_queued: usize,
 }
 
 impl Batches {
     /// Of a worker of a pool of so many, whose tasks find their workers through deques or do not.
     pub fn new(workers: usize, has_deques: bool) -> Self {
-        let bed = if has_deques { BED.max(BED_A_WORKER * workers) } else { usize::MAX };
-        Self { bed, ..Self::default() }
+        let min_queued =
+            if has_deques { MIN_QUEUED.max(MIN_QUEUED_PER_WORKER * workers) } else { usize::MAX };
+        Self { min_queued, ..Self::default() }
     }
 }
 
 impl Worker {
-    fn shelf(&self) -> &Shelf {
-        &self.registry().shelves[self.index]
+    fn shared_batches(&self) -> &SharedBatches {
+        &self.registry().shared_batches[self.index]
     }
 
     /// Room for a task with a slot of so many bytes in the batch that is being filled; the caller
-    /// writes it, and calls [`Worker::has_put`]. None: it is to be a job by itself.
+    /// writes it, and calls [`Worker::slot_filled`]. None: it is to be a job by itself.
     #[inline]
     pub fn slot(&self, scope: &ScopeCore, bytes: usize) -> Option<NonNull<u8>> {
         let (it, scope) = (&self.batches, NonNull::from_ref(scope));
         if let Some(batch) = it.filling.get() {
-            let count = self.shelf().filling.count();
+            let count = self.shared_batches().filling.count();
             if batch.scope() == scope
                 && bytes <= batch.stride()
                 && count < batch.room()
-                && !self.is_bare()
+                && !self.has_empty_deque()
             {
                 return Some(batch.slot(count));
             }
@@ -101,22 +102,22 @@ impl Worker {
             // best to run the last one next: it is in the cache still.
             let streak = if it.ran.replace(ran) == ran { it.streak.get() + 1 } else { 1 };
             it.streak.set(streak);
-            if streak <= it.bed {
+            if streak <= it.min_queued {
                 return None;
             }
         }
-        self.slot_of_another(scope, bytes)
+        self.slot_in_new_batch(scope, bytes)
     }
 
     /// A task has been written where [`Worker::slot`] said.
     #[inline]
-    pub fn has_put(&self) {
-        self.shelf().filling.put();
+    pub fn slot_filled(&self) {
+        self.shared_batches().filling.put();
         self.registry().sleep.work_appeared();
     }
 
     #[inline(never)]
-    fn slot_of_another(&self, scope: NonNull<ScopeCore>, bytes: usize) -> Option<NonNull<u8>> {
+    fn slot_in_new_batch(&self, scope: NonNull<ScopeCore>, bytes: usize) -> Option<NonNull<u8>> {
         let it = &self.batches;
         let full = it.filling.get().map(|batch| (batch.scope(), batch.stride()));
         self.close().into_iter().for_each(|job| self.push(job));
@@ -125,31 +126,31 @@ impl Worker {
             // each.
             it.streak.set(0);
         }
-        if it.streak.get() < it.bed || self.jobs() < it.bed {
+        if it.streak.get() < it.min_queued || self.jobs() < it.min_queued {
             return None;
         }
         // A batch whose slots are too short is followed by one with longer ones, and that by others
         // like it.
         let stride = full.map_or(bytes, |(_, stride)| stride.max(bytes));
-        let block = self.arena.take(BatchRef::CLASS, &self.registry().depot);
+        let block = self.arena.take(BatchRef::CLASS, &self.registry().shared_blocks);
         // SAFETY: the block has just been taken.
         let batch = unsafe { BatchRef::make(block, scope, stride, it.last.get()) };
         it.last.set(Some(batch));
         it.filling.set(Some(batch));
-        self.shelf().filling.begin(batch);
+        self.shared_batches().filling.begin(batch);
         Some(batch.slot(0))
     }
 
     /// The batch that is being filled is no more.
     fn close(&self) -> Option<JobRef> {
         let batch = self.batches.filling.take()?;
-        let part = self.shelf().filling.stop();
-        self.or_give_back(batch, part)
+        let part = self.shared_batches().filling.stop();
+        self.job_or_free(batch, part)
     }
 
     /// The newest job of its own.
     #[inline]
-    pub fn newest(&self) -> Option<JobRef> {
+    pub fn pop_newest(&self) -> Option<JobRef> {
         if self.batches.filling.get().is_some()
             && let Some(job) = self.close()
         {
@@ -159,32 +160,35 @@ impl Worker {
     }
 
     /// What is left of a batch, as a job. None: nothing.
-    fn or_give_back(&self, batch: BatchRef, part: Part) -> Option<JobRef> {
+    fn job_or_free(&self, batch: BatchRef, part: Part) -> Option<JobRef> {
         if part.is_empty() {
             // SAFETY: all of its tasks have been moved out.
-            unsafe { self.arena.give(BatchRef::CLASS, batch.block(), &self.registry().depot) };
+            unsafe {
+                self.arena.give(BatchRef::CLASS, batch.block(), &self.registry().shared_blocks)
+            };
             return None;
         }
         Some(batch.job(part))
     }
 
     /// Lays open what is left of a batch.
-    pub fn lay_back(&self, batch: BatchRef, part: Part) {
-        self.or_give_back(batch, part).into_iter().for_each(|job| self.push(job));
+    pub fn push_rest(&self, batch: BatchRef, part: Part) {
+        self.job_or_free(batch, part).into_iter().for_each(|job| self.push(job));
     }
 
     /// Runs a batch until `done`, without a fence for each task.
     pub fn run_batch(&self, batch: BatchRef, done: impl Fn() -> bool) {
-        let (registry, running, scope) = (self.registry(), &self.shelf().running, batch.scope());
+        let (registry, running, scope) =
+            (self.registry(), &self.shared_batches().running, batch.scope());
         self.batches.is_running.set(true);
         running.begin(batch, batch.part());
         // It was taken out of where others saw it.
         registry.sleep.work_appeared();
         batch.prefetch_after();
-        let (mut ran, mut all, mut asked) = (0, batch.part().len(), Asked::default());
+        let (mut ran, mut all, mut seen) = (0, batch.part().len(), IdleSeen::default());
         let left = loop {
-            let Some(index) = running.take(registry.sleep.barrier()) else {
-                self.batches.lays_open.set(if ran < all { LAID_OPEN } else { 0 });
+            let Some(index) = running.take(registry.sleep.asymmetric_fence()) else {
+                self.batches.runs_singly.set(if ran < all { SINGLE_RUNS } else { 0 });
                 break 0..0;
             };
             ran += 1;
@@ -193,19 +197,19 @@ impl Worker {
             if done() {
                 break running.stop();
             }
-            if registry.sleep.somebody_looks() && self.is_bare() {
-                all -= self.offer(&mut asked, ran);
+            if registry.sleep.any_idle() && self.has_empty_deque() {
+                all -= self.offer(&mut seen, ran);
             }
         };
         self.batches.is_running.set(false);
-        self.lay_back(batch, left);
+        self.push_rest(batch, left);
     }
 
     /// Whether it is to run one task and lay the rest of its batch open.
     #[inline]
-    pub fn lays_open(&self) -> bool {
-        let more = self.batches.lays_open.get();
-        self.batches.lays_open.set(more.saturating_sub(1));
+    pub fn runs_singly(&self) -> bool {
+        let more = self.batches.runs_singly.get();
+        self.batches.runs_singly.set(more.saturating_sub(1));
         more > 0 || self.runs_batch()
     }
 

@@ -7,25 +7,25 @@ use std::hint::spin_loop;
 #[cfg(loom)]
 use loom::thread::yield_now as spin_loop;
 
-use crate::barrier::Barrier;
+use crate::asymmetric_fence::AsymmetricFence;
 use crate::sync::Ordering;
 
 use super::Part;
-use super::left::Left;
+use super::remaining::Remaining;
 
 /// How often a worker tries to have the lock before it sleeps until it has: some 50 us.
-const PATIENCE: u32 = if cfg!(loom) { 1 } else { 1_000 };
+const LOCK_TRIES: u32 = if cfg!(loom) { 1 } else { 1_000 };
 
 /// A batch that a worker runs: which of its tasks are left. Only its worker calls what says so; the
 /// rest is for all.
 ///
 /// The beginning is the worker's, and one further while it finds out that there is nothing left.
 /// The end is moved under the lock.
-pub struct Running<B>(Left<B>);
+pub struct Running<B>(Remaining<B>);
 
 impl<B> Default for Running<B> {
     fn default() -> Self {
-        Self(Left::default())
+        Self(Remaining::default())
     }
 }
 
@@ -47,10 +47,10 @@ impl<B: Copy> Running<B> {
 
     /// Its worker takes the next. None: there is none, and with that it has ended.
     #[inline]
-    pub fn take(&self, barrier: &Barrier) -> Option<usize> {
+    pub fn take(&self, fence: &AsymmetricFence) -> Option<usize> {
         let it = self.0.next.load(Ordering::Relaxed);
         self.0.next.store(it + 1, Ordering::Relaxed);
-        barrier.light();
+        fence.light();
         if it < self.0.end.load(Ordering::Relaxed) { Some(it) } else { self.take_last(it) }
     }
 
@@ -59,7 +59,7 @@ impl<B: Copy> Running<B> {
     fn take_last(&self, it: usize) -> Option<usize> {
         // A thief holds it for as long as the heavy half of a barrier takes: to fall asleep over
         // that and be woken takes several times as long.
-        let tried = (0..PATIENCE).find_map(|_| {
+        let tried = (0..LOCK_TRIES).find_map(|_| {
             spin_loop();
             self.0.try_hold()
         });
@@ -83,7 +83,7 @@ impl<B: Copy> Running<B> {
     /// is at it. Only its worker itself may go without the barrier.
     pub fn steal<R>(
         &self,
-        barrier: Option<&Barrier>,
+        fence: Option<&AsymmetricFence>,
         keep: impl FnOnce(B, Part) -> R,
     ) -> Option<R> {
         let running = self.0.try_hold()?;
@@ -94,7 +94,8 @@ impl<B: Copy> Running<B> {
         }
         let middle = next + (end - next) / 2;
         self.0.end.store(middle, Ordering::Relaxed);
-        if !barrier.is_none_or(Barrier::heavy) || self.0.next.load(Ordering::Relaxed) > middle {
+        if !fence.is_none_or(AsymmetricFence::heavy) || self.0.next.load(Ordering::Relaxed) > middle
+        {
             self.0.end.store(end, Ordering::Relaxed);
             return None;
         }
@@ -108,25 +109,25 @@ mod tests {
 
     #[test]
     fn who_steals_has_the_latter_half_and_the_worker_the_rest() {
-        let (running, barrier) = (Running::default(), Barrier::new());
-        assert!(running.is_empty() && running.steal(Some(&barrier), |(), part| part).is_none());
+        let (running, fence) = (Running::default(), AsymmetricFence::new());
+        assert!(running.is_empty() && running.steal(Some(&fence), |(), part| part).is_none());
         running.begin((), 3..10);
-        assert_eq!(running.take(&barrier), Some(3));
-        assert_eq!(running.steal(Some(&barrier), |(), part| part), Some(7..10));
-        assert_eq!(running.steal(Some(&barrier), |(), part| part), Some(5..7));
-        assert_eq!(running.take(&barrier), Some(4));
-        assert!(running.is_empty() && running.take(&barrier).is_none());
-        assert!(running.steal(Some(&barrier), |(), part| part).is_none(), "it has ended");
+        assert_eq!(running.take(&fence), Some(3));
+        assert_eq!(running.steal(Some(&fence), |(), part| part), Some(7..10));
+        assert_eq!(running.steal(Some(&fence), |(), part| part), Some(5..7));
+        assert_eq!(running.take(&fence), Some(4));
+        assert!(running.is_empty() && running.take(&fence).is_none());
+        assert!(running.steal(Some(&fence), |(), part| part).is_none(), "it has ended");
     }
 
     #[test]
     fn the_last_one_can_be_stolen_and_what_is_left_be_kept() {
-        let (running, barrier) = (Running::default(), Barrier::new());
+        let (running, fence) = (Running::default(), AsymmetricFence::new());
         running.begin((), 0..1);
-        assert_eq!(running.steal(Some(&barrier), |(), part| part), Some(0..1));
-        assert_eq!(running.take(&barrier), None);
+        assert_eq!(running.steal(Some(&fence), |(), part| part), Some(0..1));
+        assert_eq!(running.take(&fence), None);
         running.begin((), 5..9);
-        assert_eq!(running.take(&barrier), Some(5));
+        assert_eq!(running.take(&fence), Some(5));
         assert_eq!(running.stop(), 6..9);
         assert!(running.is_empty());
     }
@@ -154,9 +155,9 @@ mod models {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
         model.check(move || {
-            let shared = Arc::new((Running::default(), Barrier::new(), Tasks::default()));
+            let shared = Arc::new((Running::default(), AsymmetricFence::new(), Tasks::default()));
             shared.0.begin((), 0..3);
-            let steal = |shared: &(Running<()>, Barrier, Tasks)| {
+            let steal = |shared: &(Running<()>, AsymmetricFence, Tasks)| {
                 shared.0.steal(Some(&shared.1), |(), part| touch(&shared.2, part));
             };
             let thieves: Vec<_> = (0..thieves)

@@ -7,22 +7,22 @@ use std::time::{Duration, Instant};
 
 use evenkeel_machine::Nanos;
 
-use self::loan::Until;
-pub use self::seats::Lending;
-use self::seats::{Lent, STILL};
+use self::state::Until;
+pub use self::workers::CoreLending;
+use self::workers::{LendOutcome, STALLED_AFTER};
 use crate::trace::What;
 use crate::worker::Worker;
 
-mod loan;
-mod seats;
-mod sentry;
+mod monitor;
+mod state;
+mod workers;
 
 /// Who has waited for so long looks whether those that it may be waiting for run. Most waits are
 /// shorter.
-const WAITED: Duration = Duration::from_micros(5);
+const FIRST_LOOK: Duration = Duration::from_micros(5);
 /// How long a lock is tried, which others have for moments only, before its waiter sleeps. Long
 /// enough to find out that one of them does not run.
-const TRYING: Duration = Duration::from_micros(20);
+const LOCK_SPIN: Duration = Duration::from_micros(20);
 /// Tries between two looks at the clock.
 const TRIES: u32 = 16;
 
@@ -36,17 +36,17 @@ pub struct Watch {
     seen: Option<(usize, Nanos)>,
     /// Whether it has been without work for so long that whoever is at work on a slower core is
     /// better off on its own.
-    is_sentrys: bool,
+    is_monitor: bool,
 }
 
 impl Watch {
     /// Of whoever waits for work, or for others to have done theirs.
     pub const fn for_work() -> Self {
-        Self { until: Until::Idle, next: WAITED, seen: None, is_sentrys: false }
+        Self { until: Until::Idle, next: FIRST_LOOK, seen: None, is_monitor: false }
     }
 
     const fn for_lock() -> Self {
-        Self { until: Until::Unlocked, next: WAITED, seen: None, is_sentrys: false }
+        Self { until: Until::Unlocked, next: FIRST_LOOK, seen: None, is_monitor: false }
     }
 }
 
@@ -58,7 +58,7 @@ pub struct Borrower {
     /// Whether the system did not want a thread to be moved.
     is_refused: Cell<bool>,
     /// Others have its core, too, as of a while ago.
-    poor_until: Cell<Option<Instant>>,
+    contended_until: Cell<Option<Instant>>,
 }
 
 impl Worker {
@@ -74,7 +74,7 @@ impl Worker {
     fn looks_for_borrower(&self, watch: &mut Watch, waited: Duration) -> bool {
         let registry = self.registry();
         let lending = &registry.lending;
-        watch.next = waited + STILL;
+        watch.next = waited + STALLED_AFTER;
         if !lending.takes_part(self.index) || self.borrower.is_refused.get() {
             return false;
         }
@@ -86,7 +86,7 @@ impl Worker {
         let seen = watch.seen.take();
         if let Some((borrower, ran)) = seen
             && let Some(runs) = lending.ran(borrower)
-            && (runs == ran || watch.is_sentrys && lending.is_slower(borrower, self.index))
+            && (runs == ran || watch.is_monitor && lending.is_slower(borrower, self.index))
             && (watch.until == Until::Unlocked || !registry.has_work())
         {
             self.borrower.next.set(Some(borrower));
@@ -109,13 +109,13 @@ impl Worker {
         let since = Instant::now();
         let lent = self.registry().lending.lend(self.index, borrower, watch.until);
         match lent {
-            Lent::NotAtHome => return None,
-            Lent::Refused => {
+            LendOutcome::NotAtHome => return None,
+            LendOutcome::Refused => {
                 self.borrower.is_refused.set(true);
                 return None;
             }
-            Lent::HasIt => self.borrower.has.set(Some(borrower)),
-            Lent::WentHome => {}
+            LendOutcome::HasIt => self.borrower.has.set(Some(borrower)),
+            LendOutcome::WentHome => {}
         }
         self.counts.lent.add(1);
         if let Some(recorder) = self.recorder() {
@@ -127,11 +127,11 @@ impl Worker {
     /// Locks what others have for moments only, unless they lose their core meanwhile.
     #[inline]
     pub fn lock<'a, T>(&self, mutex: &'a Mutex<T>) -> MutexGuard<'a, T> {
-        try_lock(mutex).unwrap_or_else(|| self.lock_later(mutex))
+        try_lock(mutex).unwrap_or_else(|| self.lock_slow(mutex))
     }
 
     #[cold]
-    fn lock_later<'a, T>(&self, mutex: &'a Mutex<T>) -> MutexGuard<'a, T> {
+    fn lock_slow<'a, T>(&self, mutex: &'a Mutex<T>) -> MutexGuard<'a, T> {
         let (since, mut watch) = (Instant::now(), Watch::for_lock());
         loop {
             for _ in 0..TRIES {
@@ -141,7 +141,7 @@ impl Worker {
                 std::hint::spin_loop();
             }
             let waited = since.elapsed();
-            if waited >= TRYING || self.finds_borrower(&mut watch, waited) {
+            if waited >= LOCK_SPIN || self.finds_borrower(&mut watch, waited) {
                 break;
             }
         }

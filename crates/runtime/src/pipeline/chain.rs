@@ -11,7 +11,7 @@ use crate::costs::Label;
 use crate::trace::What;
 use crate::worker::Worker;
 
-use super::line::{Flow, lock};
+use super::running::{Flow, lock};
 
 /// Stages that have been named.
 pub trait Chain {
@@ -52,7 +52,7 @@ impl Shown {
         }
         let out = Worker::with_current(|worker| {
             let what = || What::Stage(self.label, self.number, item);
-            let _at_work = flow.ahead.at_work(worker);
+            let _at_work = flow.prefetch.at_work(worker);
             let _time = worker.and_then(|worker| worker.time(self.label, what));
             f()
         });

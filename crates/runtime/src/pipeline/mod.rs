@@ -5,12 +5,12 @@
 //! equally fast. The thread that takes an item from the source goes with it from stage to stage, so
 //! it stays in its cache; only where it meets a serial stage that is not ready for it, it leaves
 //! the item there, and whoever makes the stage ready sends it on. Fast workers also take items for
-//! slow ones (`ahead.rs`). (Navarro et al., "Analytical modeling of pipeline parallelism", PACT
+//! slow ones (`prefetch.rs`). (Navarro et al., "Analytical modeling of pipeline parallelism", PACT
 //! 2009, compare this with a thread per stage.)
 
-mod ahead;
 mod chain;
-mod line;
+mod prefetch;
+mod running;
 mod stages;
 
 use std::convert::Infallible;
@@ -24,7 +24,7 @@ use crate::task::Declared;
 use crate::team::Team;
 
 use chain::{Chain, End, Named, Parallel, Serial, Start};
-use line::Line;
+use running::RunningPipeline;
 
 pub use stages::Stage;
 
@@ -173,9 +173,13 @@ where
     /// # Errors
     /// The first.
     pub fn try_run(self) -> Result<(), E> {
-        let line =
-            Line::new(self.items, self.in_flight, &self.pool.registry, self.stages.link(End));
-        Declared::unknown().during(|| self.pool.scope(|s| line.feed(s.spawner())));
+        let pipeline = RunningPipeline::new(
+            self.items,
+            self.in_flight,
+            &self.pool.registry,
+            self.stages.link(End),
+        );
+        Declared::unknown().during(|| self.pool.scope(|s| pipeline.feed(s.spawner())));
         self.errors.take()
     }
 }
@@ -210,13 +214,13 @@ impl<I: Iterator<Item: Send> + Send> Pipeline<'_, I, Start<I::Item>> {
     /// # Ok::<(), evenkeel_runtime::PoolError>(())
     /// ```
     pub fn run_through(self, stages: Vec<Stage<'_, I::Item>>) {
-        let line = Line::new(
+        let pipeline = RunningPipeline::new(
             self.items,
             self.in_flight,
             &self.pool.registry,
             stages::link(stages, self.pool),
         );
-        Declared::unknown().during(|| self.pool.scope(|s| line.feed(s.spawner())));
+        Declared::unknown().during(|| self.pool.scope(|s| pipeline.feed(s.spawner())));
     }
 }
 

@@ -100,7 +100,7 @@ impl Expected {
     }
 
     /// By phase, nanoseconds for a unit of work on each kind, as far as is known now.
-    pub fn paces(&self, costs: &Costs) -> Vec<PerKind<f64>> {
+    pub fn unit_costs(&self, costs: &Costs) -> Vec<PerKind<f64>> {
         let on_fastest: Vec<_> =
             self.names.iter().map(|named| self.on_fastest(named, costs)).collect();
         let known = || {
@@ -112,16 +112,16 @@ impl Expected {
         let (tasks, time) = known()
             .fold((0.0, 0.0), |(tasks, sum), (count, time)| (tasks + count, sum + count * time));
         let mean = if tasks > 0.0 { time / tasks } else { SIZE.0 as f64 };
-        let pace = |(named, on_fastest): (&Named, Option<f64>)| {
-            let mut pace = PerKind::all(1.0);
+        let unit_cost = |(named, on_fastest): (&Named, Option<f64>)| {
+            let mut unit_cost = PerKind::all(1.0);
             for kind in &self.kinds {
                 let learnt = costs.of(named.label, kind.id).map(|time| time.0 as f64);
                 let time = learnt.unwrap_or_else(|| on_fastest.unwrap_or(mean) * slowness(kind));
-                pace[kind.id] = time / named.size().0 as f64;
+                unit_cost[kind.id] = time / named.size().0 as f64;
             }
-            pace
+            unit_cost
         };
-        self.names.iter().zip(on_fastest).map(pace).collect()
+        self.names.iter().zip(on_fastest).map(unit_cost).collect()
     }
 
     /// Time of a task of mean size at full capacity: as learnt on the fastest kind that it has run
@@ -161,7 +161,7 @@ mod tests {
 
     fn cost(expected: &Expected, task: &Task, costs: &Costs) -> [f64; 2] {
         [0, 1].map(|kind| {
-            expected.paces(costs)[task.phase.index()][KindId(kind)] * task.work.0 as f64
+            expected.unit_costs(costs)[task.phase.index()][KindId(kind)] * task.work.0 as f64
         })
     }
 
@@ -196,9 +196,9 @@ mod tests {
     }
 
     #[test]
-    fn small_changes_of_a_pace_are_none() {
+    fn small_changes_of_a_cost_are_none() {
         let (one, ids) = ([PerKind::all(1.0)], [KindId(0), KindId(1)]);
-        let changed = |pace| have_changed(&one, &[PerKind::all(pace)], ids.into_iter());
+        let changed = |unit_cost| have_changed(&one, &[PerKind::all(unit_cost)], ids.into_iter());
         assert_eq!([0.7, 0.9, 1.1, 1.3].map(changed), [true, false, false, true]);
     }
 }

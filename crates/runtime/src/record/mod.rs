@@ -5,8 +5,8 @@
 //! that one that waits for nobody but the one before it comes next in memory, too.
 
 mod expected;
-mod guided;
 mod run;
+mod scheduled;
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -24,8 +24,8 @@ use crate::scope::{FirstError, ScopeCore};
 use crate::task::{Accesses, Handle, Mode, Own, Record, Resource};
 
 use expected::Note;
-use guided::Guided;
 use run::Steps;
+use scheduled::ScheduledGraph;
 
 /// What a recorded task does, each time that it runs, in the scope of the run.
 pub type Action<'env> = Box<dyn Fn(&ScopeCore) + Send + Sync + 'env>;
@@ -146,13 +146,14 @@ impl Pool {
         }
         let policy = graph::make(policy, crate::registry::SEED)?;
         let recorder = Recorder::recorded(f);
-        let guided = match Guided::new(policy, &recorder.notes, &recorder.edges, &self.registry) {
-            Ok(guided) => guided,
-            Err(error) => unreachable!("a task waits for earlier ones: {error}"),
-        };
+        let scheduled =
+            match ScheduledGraph::new(policy, &recorder.notes, &recorder.edges, &self.registry) {
+                Ok(scheduled) => scheduled,
+                Err(error) => unreachable!("a task waits for earlier ones: {error}"),
+            };
         // The policy wants to know what they cost, whoever else does.
         let mut graph = recorder.graph(self, |name| self.registry.costs.label(name));
-        graph.steps.guide(guided);
+        graph.steps.schedule_by(scheduled);
         Ok(graph)
     }
 

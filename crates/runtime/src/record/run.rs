@@ -22,7 +22,7 @@ use crate::trace::{self, What};
 use crate::worker::Worker;
 
 use super::Action;
-use super::guided::{Guided, UnderWay};
+use super::scheduled::{ActiveRun, ScheduledGraph};
 
 /// Steps that wait for nobody, in one job: few enough to be shared out, enough that sharing out
 /// does not count.
@@ -63,7 +63,7 @@ struct Shared<'env> {
     /// By step, its number as it was recorded.
     tasks: Box<[u32]>,
     /// The policy behind a lock, if there is one, and the step of each task.
-    guide: Option<(Arc<Guided>, Box<[u32]>)>,
+    scheduled: Option<(Arc<ScheduledGraph>, Box<[u32]>)>,
     /// Steps that wait for nobody.
     roots: Box<[u32]>,
     starts: Box<[Start<'env>]>,
@@ -122,7 +122,7 @@ impl<'env> Steps<'env> {
                 .flat_map(|&task| successors_of(task))
                 .map(|&to| place[to as usize])
                 .collect(),
-            guide: None,
+            scheduled: None,
             roots: (0..count as u32)
                 .filter(|&at| before[order[at as usize] as usize] == 0)
                 .collect(),
@@ -173,13 +173,13 @@ impl<'env> Steps<'env> {
     }
 
     /// Has steps run in the order of a policy behind a lock.
-    pub fn guide(&mut self, guided: Guided) {
+    pub fn schedule_by(&mut self, scheduled: ScheduledGraph) {
         let shared = self.shared();
-        shared.steps.iter_mut().for_each(|step| step.head.run = Step::run_guided);
+        shared.steps.iter_mut().for_each(|step| step.head.run = Step::run_scheduled);
         let mut steps = vec![0; shared.tasks.len()];
         shared.tasks.iter().zip(0..).for_each(|(&task, step)| steps[task as usize] = step);
-        guided.run_by(steps.iter().map(|&step| shared.steps[step as usize].job()).collect());
-        shared.guide = Some((Arc::new(guided), steps.into()));
+        scheduled.run_by(steps.iter().map(|&step| shared.steps[step as usize].job()).collect());
+        shared.scheduled = Some((Arc::new(scheduled), steps.into()));
     }
 
     /// How many there are.
@@ -193,7 +193,7 @@ impl<'env> Steps<'env> {
         let this = &*self;
         pool.on_worker(|worker| {
             // Dropped when the run has ended, be it by a panic.
-            let mut _under_way = None;
+            let mut _active_run = None;
             scope::open(worker, |s| {
                 // SAFETY: stays as long as we do, and we wait for the run.
                 let shared = unsafe { this.0.as_ref() };
@@ -202,8 +202,8 @@ impl<'env> Steps<'env> {
                     .runs
                     .store(shared.runs.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
                 s.core.expect(shared.steps.len());
-                if let Some((guided, _)) = &shared.guide {
-                    _under_way = Some(UnderWay::begin(guided, worker));
+                if let Some((scheduled, _)) = &shared.scheduled {
+                    _active_run = Some(ActiveRun::begin(scheduled, worker));
                     return;
                 }
                 // From the last to the first: so the first are done first here, and the last first
@@ -247,7 +247,7 @@ impl<'env> Start<'env> {
         let shared = unsafe { this.steps.as_ref() };
         // SAFETY: the scope of the run, which counts these steps.
         let scope = unsafe { &*shared.scope.get() };
-        worker.credits.turn_to(scope, worker);
+        worker.credits.switch_to(scope, worker);
         let next = this.next.load(Ordering::Relaxed);
         let root = &shared.steps[shared.roots[next] as usize];
         if next + 1 < this.end {
@@ -272,13 +272,13 @@ impl<'env> Step<'env> {
         let shared = unsafe { this.steps.as_ref() };
         // SAFETY: the scope of the run, which counts this step.
         let scope = unsafe { &*shared.scope.get() };
-        worker.credits.turn_to(scope, worker);
+        worker.credits.switch_to(scope, worker);
         shared.go(this, scope, worker);
     }
 
     /// # Safety
     /// As for [`Step::run`].
-    unsafe fn run_guided(head: NonNull<Head>, worker: &Worker) {
+    unsafe fn run_scheduled(head: NonNull<Head>, worker: &Worker) {
         // SAFETY: the head is the first field; the run waits for this step.
         let this = unsafe { head.cast::<Step<'env>>().as_ref() };
         // SAFETY: as above.
@@ -287,8 +287,8 @@ impl<'env> Step<'env> {
         let scope = unsafe { &*shared.scope.get() };
         let mut step = this;
         for left in (0..IN_ONE_GO).rev() {
-            worker.credits.turn_to(scope, worker);
-            let next = shared.one_guided(step, scope, worker, left > 0);
+            worker.credits.switch_to(scope, worker);
+            let next = shared.one_scheduled(step, scope, worker, left > 0);
             // The run may be over after this, unless there is a next one.
             worker.credits.gain(scope, worker);
             match next {
@@ -364,14 +364,14 @@ impl<'env> Shared<'env> {
     }
 
     /// Does a step; the next one for this worker, if it asks.
-    fn one_guided(
+    fn one_scheduled(
         &self,
         step: &Step<'env>,
         scope: &ScopeCore,
         worker: &Worker,
         asks: bool,
     ) -> Option<&Step<'env>> {
-        let (guided, steps) = self.guide.as_ref()?;
+        let (scheduled, steps) = self.scheduled.as_ref()?;
         let since = Instant::now();
         // What it costs is learnt by the guide, which knows how large it is.
         let is_called = self.call(step, scope, worker, || ());
@@ -381,11 +381,11 @@ impl<'env> Shared<'env> {
         let this = task(self.place_of(step));
         // What was left out took no time, and says nothing of its name.
         if is_called {
-            guided.learn(worker, this, time);
+            scheduled.learn(worker, this, time);
             worker.recorder().into_iter().for_each(|it| it.lasted(self.what(step), since, now));
         }
         let released: Vec<_> = self.ready_by(step).map(task).collect();
-        let next = guided.done(worker, this, time, &released, asks)?;
+        let next = scheduled.done(worker, this, time, &released, asks)?;
         Some(&self.steps[steps[next.index()] as usize])
     }
 
@@ -395,7 +395,7 @@ impl<'env> Shared<'env> {
         for _ in 0..IN_ONE_GO {
             if step.label != Label::default()
                 && !scope.is_cancelled()
-                && worker.leaves(step.job(), step.label)
+                && worker.declines_task(step.job(), step.label)
             {
                 return;
             }

@@ -60,7 +60,7 @@ impl Default for Credits {
 impl Credits {
     /// Before something of a scope is done: no credits are held of any other.
     #[inline]
-    pub fn turn_to(&self, scope: &ScopeCore, worker: &Worker) {
+    pub fn switch_to(&self, scope: &ScopeCore, worker: &Worker) {
         if self.scope.get() != &raw const *scope {
             self.give_back(worker);
             self.scope.set(scope);
@@ -71,7 +71,7 @@ impl Credits {
     /// task of the scope.
     #[inline]
     pub fn spend(&self, scope: &ScopeCore, worker: &Worker) {
-        self.turn_to(scope, worker);
+        self.switch_to(scope, worker);
         if self.held.get() == 0 {
             scope.count.all.fetch_add(ADVANCE, Ordering::Relaxed);
             self.held.set(ADVANCE);
@@ -83,7 +83,7 @@ impl Credits {
     /// caller.
     #[inline]
     pub fn gain(&self, scope: &ScopeCore, worker: &Worker) {
-        self.turn_to(scope, worker);
+        self.switch_to(scope, worker);
         self.held.set(self.held.get() + 1);
     }
 

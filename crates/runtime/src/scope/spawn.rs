@@ -41,7 +41,7 @@ impl<F: FnOnce() + Send> Task<F> {
         if let Some(class) = Self::CLASS {
             // SAFETY: its contents have just been moved out; made with this class by `spawn` or
             // `Spawner::spawn`.
-            unsafe { worker.arena.give(class, head.cast(), &worker.registry().depot) };
+            unsafe { worker.arena.give(class, head.cast(), &worker.registry().shared_blocks) };
         }
         // SAFETY: the scope waits for this task, which is counted until `gain`.
         let scope = unsafe { scope.as_ref() };
@@ -54,7 +54,7 @@ impl<F: FnOnce() + Send> Task<F> {
 // Not inlined, divide and conquer takes a third longer (22.7 and 31 ns a task, one worker).
 #[inline(always)]
 fn call<F: FnOnce() + Send>(closure: F, scope: &ScopeCore, worker: &Worker) {
-    worker.credits.turn_to(scope, worker);
+    worker.credits.switch_to(scope, worker);
     let called = catch_unwind(AssertUnwindSafe(|| {
         if scope.is_cancelled() { drop(closure) } else { scope.declared.during(closure) }
     }));
@@ -98,9 +98,9 @@ pub fn spawn<F: FnOnce() + Send>(scope: &ScopeCore, worker: &Worker, closure: F)
     if let Some(slot) = Slot::<F>::BYTES.and_then(|bytes| worker.slot(scope, bytes)) {
         // SAFETY: the slot is ours, and long enough.
         unsafe { slot.cast::<Slot<F>>().write(Slot { run: Slot::<F>::run, closure }) };
-        return worker.has_put();
+        return worker.slot_filled();
     }
-    let block = worker.arena.take(class, &worker.registry().depot).cast::<Task<F>>();
+    let block = worker.arena.take(class, &worker.registry().shared_blocks).cast::<Task<F>>();
     // SAFETY: the block is ours and large enough.
     unsafe { block.write(Task::of(scope, closure)) };
     worker.submit(JobRef::new(block.cast()));
@@ -210,8 +210,8 @@ impl<'scope, E> Spawner<'scope, E> {
         let Some(class) = Task::<F>::CLASS else { return self.spawn_from_outside(boxed(f)) };
         self.scope.count.raise(1);
         let block = {
-            let arena = self.registry.outside.lock().unwrap_or_else(PoisonError::into_inner);
-            arena.take(class, &self.registry.depot).cast::<Task<F>>()
+            let arena = self.registry.external_arena.lock().unwrap_or_else(PoisonError::into_inner);
+            arena.take(class, &self.registry.shared_blocks).cast::<Task<F>>()
         };
         // SAFETY: the block is ours and large enough.
         unsafe { block.write(Task::of(self.scope, f)) };

@@ -14,7 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
 use crate::arena::Class;
-use crate::central::Online;
+use crate::central::OnlineTasks;
 use crate::costs::Label;
 use crate::job::{Head, JobRef};
 use crate::scope::{Scope, ScopeCore};
@@ -130,7 +130,7 @@ impl<'a, 'scope, E> Task<'a, 'scope, '_, E> {
         let record = |handle: &'a Handle| unsafe { handle.record(domain) };
 
         worker.credits.spend(core, worker);
-        let block = worker.arena.take(class, &worker.registry().depot);
+        let block = worker.arena.take(class, &worker.registry().shared_blocks);
         let head = Head { run: Closure::<F>::run };
         // SAFETY: a block of a class for nodes that this closure fits into.
         let mut creation = unsafe { Creation::begin(block, head, core, self.label) };
@@ -182,7 +182,7 @@ impl<'a, 'scope, E> Task<'a, 'scope, '_, E> {
 /// # Safety
 /// As for [`Node::finish`].
 #[cold]
-unsafe fn finish_at(online: &Online, node: NonNull<Node>, worker: &Worker) {
+unsafe fn finish_at(online: &OnlineTasks, node: NonNull<Node>, worker: &Worker) {
     // SAFETY: it has not been finished.
     let task = unsafe { TaskRef::of(node) };
     let mut released = Vec::new();
@@ -212,13 +212,13 @@ impl<F: FnOnce() + Send> Closure<F> {
         let scope: &ScopeCore = unsafe { scope.as_ref() };
         if label != Label::default()
             && !scope.is_cancelled()
-            && worker.leaves(JobRef::new(head), label)
+            && worker.declines_task(JobRef::new(head), label)
         {
             return;
         }
         // SAFETY: this is the one time that the closure is taken out.
         let closure = unsafe { (&raw const (*this.as_ptr()).closure).read() };
-        worker.credits.turn_to(scope, worker);
+        worker.credits.switch_to(scope, worker);
         let called = catch_unwind(AssertUnwindSafe(|| {
             if scope.is_cancelled() {
                 return drop(closure);
@@ -243,7 +243,7 @@ impl<F: FnOnce() + Send> Closure<F> {
         }
         if let Some(class) = Self::CLASS {
             // SAFETY: made with this class by `create`, and finished.
-            unsafe { worker.arena.give(class, head.cast(), &worker.registry().depot) };
+            unsafe { worker.arena.give(class, head.cast(), &worker.registry().shared_blocks) };
         }
         worker.credits.gain(scope, worker);
     }

@@ -59,7 +59,7 @@ impl Trace {
 
     /// Writes it, and says on stderr what cannot be written.
     pub fn write(self, team: &Team, labels: Vec<&'static str>) {
-        let mut logs: Vec<_> = (0..team.seats()).map(|_| Log::default()).collect();
+        let mut logs: Vec<_> = (0..team.threads()).map(|_| Log::default()).collect();
         for (worker, log) in self.logs.into_inner().unwrap_or_else(PoisonError::into_inner) {
             logs[worker] = log;
         }

@@ -52,7 +52,7 @@ pub enum What {
     Stole(u32),
     /// Woke another worker.
     Woke(u32),
-    /// Lent its core to another worker.
+    /// LendOutcome its core to another worker.
     Lent(u32),
     /// The second task has to wait for the first.
     Edge(TaskId, TaskId),

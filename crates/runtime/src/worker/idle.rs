@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::Worker;
-use crate::batch::Stuck;
+use crate::batch::StuckWorker;
 use crate::give_way::GiveWay;
 use crate::lend::Watch;
 use crate::stack;
@@ -17,11 +17,11 @@ const TRIES: u32 = 8;
 impl Worker {
     /// Waits until `done`, for others that are about to bring it about: for `patience`, unless one
     /// of them has no core, and gets this one's until then.
-    pub fn wait_for_others(&self, patience: Duration, done: impl Fn() -> bool) {
+    pub fn wait_for_others(&self, timeout: Duration, done: impl Fn() -> bool) {
         let (since, mut watch) = (Instant::now(), Watch::for_work());
         while !done() {
             let waited = since.elapsed();
-            if waited >= patience {
+            if waited >= timeout {
                 return;
             }
             if self.finds_borrower(&mut watch, waited) {
@@ -38,14 +38,14 @@ impl Worker {
 
     /// Leaves the others alone for so long, or until `done`, or there is something from outside or
     /// left to this one. Nothing of its own is left by now.
-    pub(super) fn hold_off(&self, victim: usize, span: Duration, done: &impl Fn() -> bool) {
+    pub(super) fn back_off(&self, victim: usize, span: Duration, done: &impl Fn() -> bool) {
         // A scope that only waits for these does not wait any longer.
         self.credits.give_back(self);
         let registry = &*self.registry;
         let give_way = registry.give_way.as_ref();
         let of_victim = || (registry.counts[victim].tasks.get(), registry.stealers[victim].len());
         let (since, (ran, had)) = (Instant::now(), of_victim());
-        give_way.into_iter().for_each(|it| it.idles(self, true));
+        give_way.into_iter().for_each(|it| it.set_idle(self, true));
         loop {
             let held_off = since.elapsed();
             if held_off >= span
@@ -57,11 +57,11 @@ impl Worker {
             }
             if held_off < SPINNING { std::hint::spin_loop() } else { std::thread::yield_now() }
         }
-        give_way.into_iter().for_each(|it| it.idles(self, false));
+        give_way.into_iter().for_each(|it| it.set_idle(self, false));
         // It has neither run tasks nor made any.
         let (has_run, has) = of_victim();
         if has_run == ran && has <= had {
-            self.thrift.was_for_nothing();
+            self.steal_backoff.reset();
         }
         self.looked(since, Instant::now());
     }
@@ -70,26 +70,26 @@ impl Worker {
     pub(super) fn look(&self, done: &impl Fn() -> bool) {
         let registry = &*self.registry;
         let (sleep, give_way) = (&registry.sleep, registry.give_way.as_ref());
-        give_way.into_iter().for_each(|it| it.idles(self, true));
+        give_way.into_iter().for_each(|it| it.set_idle(self, true));
         registry.lending.idles(self.index);
         self.outers().for_each(|outer| outer.registry.lending.idles(outer.index));
         sleep.start_looking();
         let mut watch = Watch::for_work();
         let mut since = Instant::now();
         let mut now = since;
-        let mut stuck = Stuck::default();
+        let mut stuck = StuckWorker::default();
         loop {
             for tried in 0..TRIES {
                 let mut of_batch =
-                    || self.take_own_batch().or_else(|| self.seek_in_batches(&mut stuck, now));
-                let job = self.seek().or_else(|| if tried == 0 { of_batch() } else { None });
+                    || self.take_own_batch().or_else(|| self.find_in_batches(&mut stuck, now));
+                let job = self.find_work().or_else(|| if tried == 0 { of_batch() } else { None });
                 if job.is_some() || done() {
                     // What was left for a faster worker that does not come is somebody's, once its
                     // time is over.
                     sleep.stop_looking(|| {
                         registry.has_work() || give_way.and_then(GiveWay::due).is_some()
                     });
-                    give_way.into_iter().for_each(|it| it.idles(self, false));
+                    give_way.into_iter().for_each(|it| it.set_idle(self, false));
                     registry.lending.works(self.index);
                     self.outers().for_each(|outer| outer.registry.lending.works(outer.index));
                     self.takes_core_back();
@@ -104,7 +104,7 @@ impl Worker {
             let looking = now - since;
             registry.lending.goes_home(self.index);
             let lends = self.is_to_lend() || self.finds_borrower(&mut watch, looking);
-            if looking >= self.patience.span() || lends {
+            if looking >= self.spin_timeout.span() || lends {
                 self.looked(since, now);
                 self.counts.asleep_since.set(registry.since_made(now).0);
                 let due = || {
@@ -120,16 +120,17 @@ impl Worker {
                         || give_way.is_some_and(|it| it.would_give(self.kind))
                         || registry.central.would_give(self.index)
                 };
-                let mut guard = None;
-                sleep
-                    .sleep(self.index, due, anything, || self.stands_guard(&mut watch, &mut guard));
-                registry.lending.leaves_guard(self.index);
+                let mut activity = None;
+                sleep.sleep(self.index, due, anything, || {
+                    self.acts_while_asleep(&mut watch, &mut activity)
+                });
+                registry.lending.stops_monitoring(self.index);
                 let woken = Instant::now();
                 self.slept(now, woken);
                 self.takes_core_back();
                 // Who sleeps early says nothing about how long it would have had to look.
                 if !lends {
-                    self.patience.slept(woken - since);
+                    self.spin_timeout.slept(woken - since);
                 }
                 (since, now, watch) = (woken, woken, Watch::for_work());
             } else if looking >= SPINNING {
@@ -160,7 +161,7 @@ mod tests {
 
     use super::*;
     use crate::Pool;
-    use crate::patience::LOOKING;
+    use crate::spin_timeout::SPIN_TIMEOUT;
 
     const LONG: Duration = Duration::from_secs(60);
 
@@ -172,7 +173,7 @@ mod tests {
             for _ in 0..2 {
                 s.spawn(|| {
                     both.wait();
-                    Worker::with_current(|worker| worker.unwrap().thrift.owe(0, LONG));
+                    Worker::with_current(|worker| worker.unwrap().steal_backoff.set_due(0, LONG));
                 });
             }
         });
@@ -185,7 +186,7 @@ mod tests {
         let both = Barrier::new(2);
         let has_lent_and_is_patient = || {
             // All sleep, for so long that looking would not have been worth it.
-            std::thread::sleep(400 * LOOKING);
+            std::thread::sleep(400 * SPIN_TIMEOUT);
             pool.run(|| {
                 Worker::with_current(|worker| {
                     let worker = worker.unwrap();
@@ -193,11 +194,11 @@ mod tests {
                     pool.scope(|s| {
                         s.spawn(|| {
                             both.wait();
-                            std::thread::sleep(LOOKING);
+                            std::thread::sleep(SPIN_TIMEOUT);
                         });
                         both.wait();
                     });
-                    (worker.counts.lent.get() > lent, worker.patience.span() > LOOKING)
+                    (worker.counts.lent.get() > lent, worker.spin_timeout.span() > SPIN_TIMEOUT)
                 })
             })
         };
@@ -214,7 +215,7 @@ mod tests {
     fn who_holds_off_takes_calls_from_outside() {
         let pool = Pool::builder().workers(1).pin(false).build().unwrap();
         let began = Instant::now();
-        let owe = || Worker::with_current(|worker| worker.unwrap().thrift.owe(0, LONG));
+        let owe = || Worker::with_current(|worker| worker.unwrap().steal_backoff.set_due(0, LONG));
         pool.run(owe);
         pool.run(owe);
         assert!(began.elapsed() < LONG / 2);

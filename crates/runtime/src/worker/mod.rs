@@ -14,26 +14,26 @@ use crossbeam_utils::CachePadded;
 use evenkeel_machine::KindId;
 
 use crate::arena::Arena;
-use crate::batch::{BatchRef, Batches, Stuck};
+use crate::batch::{BatchRef, Batches, StuckWorker};
 use crate::costs::Label;
 use crate::counts::Counts;
 use crate::give_way::Deciding;
 use crate::job::JobRef;
 use crate::lend::Borrower;
-use crate::loops::Paces;
+use crate::loops::LoopHistory;
 use crate::os_thread;
-use crate::patience::Patience;
 use crate::registry::Registry;
 use crate::reserve::{RESERVE, Reserve};
 use crate::scope::Credits;
+use crate::spin_timeout::SpinTimeout;
 use crate::stack;
+use crate::steal_backoff::StealBackoff;
 use crate::task::Declared;
-use crate::thrift::Thrift;
 use crate::timed::Timed;
 use crate::trace::{Recorder, Trace, What};
 
+mod find_work;
 mod idle;
-mod seek;
 
 /// Names of tasks that a worker remembers.
 const LABELS: usize = 16;
@@ -59,11 +59,11 @@ pub struct Worker {
     /// What it did when, if anybody asked for a trace; null: nobody did.
     recorder: Cell<*const Recorder>,
     /// Of loops that it has called.
-    pub paces: Paces,
+    pub loop_history: LoopHistory,
     /// Whether to steal, and when.
-    pub thrift: Thrift,
+    pub steal_backoff: StealBackoff,
     /// When to sleep.
-    patience: Patience,
+    spin_timeout: SpinTimeout,
     /// Whom it lends its core.
     pub borrower: Borrower,
     /// What it has at hand to decide which tasks it leaves.
@@ -80,7 +80,7 @@ pub struct Worker {
     /// In a region: what it is outside of it.
     outer: Cell<*const Self>,
     /// In a region: whose batch it has found nothing else beside.
-    stuck: Cell<Stuck>,
+    stuck: Cell<StuckWorker>,
 }
 
 impl Worker {
@@ -90,7 +90,7 @@ impl Worker {
         if let Some(cpu) = place.cpu
             && let Some(before) = os_thread::keep_current_to(cpu)
         {
-            registry.lending.take_seat(index, cpu, before);
+            registry.lending.register_current_thread(index, cpu, before);
         }
         registry.reserve.iter().for_each(Reserve::look_after_this_thread);
         Self::be(registry, index, deque, |worker| {
@@ -98,7 +98,7 @@ impl Worker {
             // It has counted as idle since before it began: what it finds first ends that.
             worker.look(&is_ending);
             worker.wait_until(is_ending);
-            worker.registry.lending.leave_seat(index);
+            worker.registry.lending.unregister(index);
         });
     }
 
@@ -111,7 +111,7 @@ impl Worker {
 
     /// This thread is this worker, as long as `f` takes.
     fn be(registry: Arc<Registry>, index: usize, deque: Deque<JobRef>, f: impl FnOnce(&Self)) {
-        registry.sleep.take_seat(index);
+        registry.sleep.register_current_thread(index);
         let recorder = registry.trace.as_ref().map(Trace::recorder);
         let worker = Self::new(registry, index, deque);
         worker.recorder.set(recorder.as_ref().map_or(null(), std::ptr::from_ref));
@@ -131,18 +131,18 @@ impl Worker {
             kind: registry.team.place(index).kind,
             credits: Credits::default(),
             arena: Arena::default(),
-            batches: Batches::new(registry.shelves.len(), registry.online.is_none()),
+            batches: Batches::new(registry.shared_batches.len(), registry.online.is_none()),
             counts: Arc::clone(&registry.counts[index]),
             recorder: Cell::new(null()),
-            paces: Paces::default(),
+            loop_history: LoopHistory::default(),
             deciding: Deciding::default(),
             labels: [const { Cell::new(("", Label(0))) }; LABELS],
             next: Cell::new(None),
             deque,
             // Any odd number will do: xorshift must not start with 0.
             random: Cell::new(2 * index as u64 + 1),
-            thrift: Thrift::default(),
-            patience: Patience::of(&registry.team, index),
+            steal_backoff: StealBackoff::default(),
+            spin_timeout: SpinTimeout::of(&registry.team, index),
             borrower: Borrower::default(),
             outer: Cell::new(null()),
             stuck: Cell::default(),
@@ -153,7 +153,7 @@ impl Worker {
 
     /// What a worker of a pool is in a region of it.
     pub fn within(region: Arc<Registry>, deque: Deque<JobRef>, outer: &Self) -> Self {
-        region.sleep.take_seat(outer.index);
+        region.sleep.register_current_thread(outer.index);
         Self { root: outer.root, ..Self::new(region, outer.index, deque) }
     }
 
@@ -164,7 +164,7 @@ impl Worker {
         self.recorder.set(outer.recorder.get());
         let before = CURRENT.replace(&raw const *self);
         let result = f(self);
-        self.lay_open();
+        self.publish_kept();
         CURRENT.set(before);
         self.recorder.set(null());
         self.outer.set(null());
@@ -183,19 +183,20 @@ impl Worker {
     pub fn help_out(&self, is_over: impl Fn() -> bool) {
         let (mut stuck, sleep) = (self.stuck.take(), &self.registry.sleep);
         while !is_over() {
-            if let Some(job) = self.next.take().or_else(|| self.newest()) {
+            if let Some(job) = self.next.take().or_else(|| self.pop_newest()) {
                 self.execute_until(job, &is_over);
                 continue;
             }
             sleep.start_looking();
-            let found = self.seek().or_else(|| self.seek_in_batches(&mut stuck, Instant::now()));
+            let found =
+                self.find_work().or_else(|| self.find_in_batches(&mut stuck, Instant::now()));
             self.credits.give_back(self);
             sleep.stop_looking(|| self.registry.has_work());
             let Some(job) = found else { break };
             self.execute_until(job, &is_over);
         }
         self.stuck.set(stuck);
-        self.lay_open();
+        self.publish_kept();
     }
 
     /// Calls `f` with the worker that this thread is; `None`: it is none.
@@ -278,7 +279,7 @@ impl Worker {
 
     /// Whether none does.
     #[inline]
-    pub fn is_bare(&self) -> bool {
+    pub fn has_empty_deque(&self) -> bool {
         self.deque.is_empty()
     }
 
@@ -315,7 +316,7 @@ impl Worker {
     }
 
     /// Before users' code goes on: nothing is kept from others.
-    fn lay_open(&self) {
+    fn publish_kept(&self) {
         self.credits.give_back(self);
         self.next.take().into_iter().for_each(|job| self.push(job));
     }
@@ -333,7 +334,7 @@ impl Worker {
                     } else {
                         self.execute(other);
                     }
-                    self.lay_open();
+                    self.publish_kept();
                 }
                 None => return false,
             }
@@ -352,7 +353,7 @@ impl Worker {
     /// Runs a job; if it is a batch, until `done`.
     #[inline]
     fn execute_until(&self, job: JobRef, done: &impl Fn() -> bool) {
-        match job.as_batch().filter(|_| !self.lays_open()) {
+        match job.as_batch().filter(|_| !self.runs_singly()) {
             Some(batch) => Declared::unknown().during(|| self.run_batch(batch, done)),
             None => self.execute(job),
         }
@@ -372,7 +373,7 @@ impl Worker {
     /// The same where that is rare: without a copy of the loop of its own, by which those of others
     /// would be less a part of whoever waits.
     #[cold]
-    pub fn wait_seldom(&self, done: &dyn Fn() -> bool) {
+    pub fn wait_until_cold(&self, done: &dyn Fn() -> bool) {
         if stack::is_short() {
             return stack::on_another(&|| self.work_until(done));
         }
@@ -382,7 +383,7 @@ impl Worker {
     #[inline]
     fn work_until(&self, done: impl Fn() -> bool) {
         while !done() {
-            if let Some(job) = self.next.take().or_else(|| self.newest()) {
+            if let Some(job) = self.next.take().or_else(|| self.pop_newest()) {
                 self.execute_until(job, &done);
                 continue;
             }
@@ -394,22 +395,22 @@ impl Worker {
                 self.look(&done);
             }
         }
-        self.lay_open();
+        self.publish_kept();
     }
 
     /// Runs a job of somebody else. False: there is none.
     #[inline]
     fn help(&self, done: &impl Fn() -> bool) -> bool {
-        if let Some((victim, span)) = self.thrift.owed() {
-            self.hold_off(victim, span, done);
+        if let Some((victim, span)) = self.steal_backoff.take_due() {
+            self.back_off(victim, span, done);
             if done() {
                 return true;
             }
         }
-        if self.thrift.is_due() {
+        if self.steal_backoff.is_sample_due() {
             return self.help_timed(done);
         }
-        self.seek()
+        self.find_work()
             .or_else(|| self.take_own_batch())
             .map(|job| self.execute_until(job, done))
             .is_some()
@@ -417,7 +418,9 @@ impl Worker {
 
     /// The same, to find out whether stealing pays.
     fn help_timed(&self, done: &impl Fn() -> bool) -> bool {
-        let Some((job, stolen)) = self.thrift.timing(|| self.seek()) else { return false };
+        let Some((job, stolen)) = self.steal_backoff.time_steal(|| self.find_work()) else {
+            return false;
+        };
         let (taken, tasks) = (Instant::now(), self.counts.tasks.get());
         let lines = job.as_batch().map_or(1, BatchRef::lines);
         self.execute_until(job, done);
@@ -427,7 +430,7 @@ impl Worker {
             && self.counts.tasks.get() != tasks
             && self.deque.is_empty()
         {
-            self.thrift.judge(victim, lines, taken - began, taken.elapsed());
+            self.steal_backoff.record(victim, lines, taken - began, taken.elapsed());
         }
         true
     }

@@ -27,7 +27,7 @@ use std::cell::{Cell, RefCell};
 
 use evenkeel_machine::Nanos;
 
-use super::hand::Before;
+use super::dispenser::PastRuns;
 use super::shares::Shares;
 
 /// Places for loops. One whose places are all taken drives another out, and that finds out anew.
@@ -43,7 +43,7 @@ const MEMORY_SPAN: f64 = 64e6;
 /// A mean of fewer says nothing yet.
 const FEWEST: f64 = 8.0;
 /// Where it does not pay, how much of the time may be lost by sharing all the same now and then.
-const FOR_LOOKING: f64 = 1.0 / 64.0;
+const EXPLORATION: f64 = 1.0 / 64.0;
 
 /// Of no loop.
 const NO_CODE: usize = 0;
@@ -54,13 +54,13 @@ const NO_CODE: usize = 0;
 const LONGEST_ALONE: f64 = 4e6;
 
 /// Of one worker, by the loops that it has called.
-pub struct Paces {
+pub struct LoopHistory {
     known: [Cell<Known>; LOOPS],
     /// Of the loop in the same place.
     shares: [RefCell<Shares>; LOOPS],
 }
 
-impl Default for Paces {
+impl Default for LoopHistory {
     fn default() -> Self {
         let shares = std::array::from_fn(|_| RefCell::default());
         Self { known: [const { Cell::new(Known::NOTHING) }; LOOPS], shares }
@@ -73,7 +73,7 @@ struct Known {
     /// What is called: it identifies the loop.
     code: usize,
     /// The last time, on the fastest kind of core.
-    pace: Option<f64>,
+    iteration_ns: Option<f64>,
     shared: Mean,
     alone: Mean,
     /// Nanoseconds, of whole loops; see the file's head.
@@ -89,20 +89,20 @@ struct Mean {
 
 /// How a loop went; all times are nanoseconds per iteration.
 #[derive(Clone, Copy, Debug)]
-pub struct Lap {
+pub struct LoopTimes {
     /// On the fastest kind of core that did some; none: as the last time.
-    pub pace: Option<f64>,
+    pub iteration_ns: Option<f64>,
     /// On the caller's kind of core, if that did some.
     pub alone: Option<f64>,
     /// How it was run.
-    pub way: Way,
+    pub mode: RunMode,
     /// How many it had.
     pub iterations: u64,
 }
 
 /// How a loop was run.
 #[derive(Clone, Copy, Debug)]
-pub enum Way {
+pub enum RunMode {
     /// By its caller.
     Alone,
     /// Others could take part from the beginning: its time per iteration from beginning to end.
@@ -111,7 +111,7 @@ pub enum Way {
     Otherwise,
 }
 
-impl Paces {
+impl LoopHistory {
     fn own_place(&self, code: usize) -> usize {
         // Functions begin at multiples of 16, and those of one program's loops lie in a row:
         // Fibonacci hashing (Knuth, volume 3, section 6.4) keeps them apart.
@@ -141,40 +141,45 @@ impl Paces {
     }
 
     /// Calls `with` with what is known of the loop whose code is at this address.
-    pub fn before<R>(&self, code: usize, with: impl FnOnce(Before<'_>) -> R) -> R {
-        let Some(place) = self.place(code) else { return with(Before::default()) };
+    pub fn past_runs<R>(&self, code: usize, with: impl FnOnce(PastRuns<'_>) -> R) -> R {
+        let Some(place) = self.place(code) else { return with(PastRuns::default()) };
         let shares = self.shares[place].borrow();
-        with(Before { pace: self.known[place].get().pace, speeds: shares.of_workers() })
+        with(PastRuns {
+            iteration_ns: self.known[place].get().iteration_ns,
+            speeds: shares.of_workers(),
+        })
     }
 
     /// Nanoseconds per iteration that it should take its caller alone, if that is how it should be
     /// run.
     pub fn alone(&self, code: usize, iterations: u64) -> Option<f64> {
-        let pace = self.known(code).filter(|known| !known.is_to_be_shared())?.alone.value;
-        (pace * iterations as f64 <= LONGEST_ALONE).then_some(pace)
+        let iteration_ns = self.known(code).filter(|known| !known.is_to_be_shared())?.alone.value;
+        (iteration_ns * iterations as f64 <= LONGEST_ALONE).then_some(iteration_ns)
     }
 
     /// So it went.
-    pub fn learn(&self, code: usize, lap: Lap) {
+    pub fn learn(&self, code: usize, times: LoopTimes) {
         let place = self.place_for(code);
         let mut known = self.known[place].get();
         if known.code != code {
             known = Known { code, ..Known::NOTHING };
             self.shares[place].take();
         }
-        known.pace = lap.pace.or(known.pace);
-        let memory = (MEMORY_SPAN / (known.alone.value * lap.iterations as f64)).max(MEMORY);
-        lap.alone.into_iter().for_each(|time| known.alone.add(time, memory));
-        if let Way::Shared(time) = lap.way {
+        known.iteration_ns = times.iteration_ns.or(known.iteration_ns);
+        let memory = (MEMORY_SPAN / (known.alone.value * times.iterations as f64)).max(MEMORY);
+        times.alone.into_iter().for_each(|time| known.alone.add(time, memory));
+        if let RunMode::Shared(time) = times.mode {
             known.shared.add(time, memory);
         }
-        let alone = known.alone.value * lap.iterations as f64;
-        let lost = match lap.way {
+        let alone = known.alone.value * times.iterations as f64;
+        let lost = match times.mode {
             _ if known.pays() => -known.debt,
-            Way::Alone => -FOR_LOOKING * alone,
+            RunMode::Alone => -EXPLORATION * alone,
             // Longer ones are shared whatever is known of them.
-            Way::Shared(time) if alone <= LONGEST_ALONE => time * lap.iterations as f64 - alone,
-            Way::Shared(_) | Way::Otherwise => 0.0,
+            RunMode::Shared(time) if alone <= LONGEST_ALONE => {
+                time * times.iterations as f64 - alone
+            }
+            RunMode::Shared(_) | RunMode::Otherwise => 0.0,
         };
         known.debt = (known.debt + lost).max(0.0);
         self.known[place].set(known);
@@ -194,8 +199,13 @@ impl Paces {
 }
 
 impl Known {
-    const NOTHING: Self =
-        Self { code: NO_CODE, pace: None, shared: Mean::NONE, alone: Mean::NONE, debt: 0.0 };
+    const NOTHING: Self = Self {
+        code: NO_CODE,
+        iteration_ns: None,
+        shared: Mean::NONE,
+        alone: Mean::NONE,
+        debt: 0.0,
+    };
 
     /// As far as is known.
     fn pays(&self) -> bool {
@@ -223,10 +233,10 @@ impl Mean {
 mod tests {
     use super::*;
 
-    impl Paces {
+    impl LoopHistory {
         /// The pace, the last time.
         pub fn last(&self, code: usize) -> Option<f64> {
-            self.known(code)?.pace
+            self.known(code)?.iteration_ns
         }
     }
 
@@ -234,12 +244,19 @@ mod tests {
 
     /// Runs a loop so often, which takes so long per iteration if it is shared and if it is not;
     /// how often it was shared.
-    fn times_shared(paces: &Paces, loops: u32, shared: f64, alone: f64) -> u32 {
+    fn times_shared(history: &LoopHistory, loops: u32, shared: f64, alone: f64) -> u32 {
         let run = |_| {
-            let is_shared = paces.alone(CODE, 1_000).is_none();
-            let way = if is_shared { Way::Shared(shared) } else { Way::Alone };
-            paces
-                .learn(CODE, Lap { pace: Some(alone), alone: Some(alone), way, iterations: 1_000 });
+            let is_shared = history.alone(CODE, 1_000).is_none();
+            let mode = if is_shared { RunMode::Shared(shared) } else { RunMode::Alone };
+            history.learn(
+                CODE,
+                LoopTimes {
+                    iteration_ns: Some(alone),
+                    alone: Some(alone),
+                    mode,
+                    iterations: 1_000,
+                },
+            );
             u32::from(is_shared)
         };
         (0..loops).map(run).sum()
@@ -247,44 +264,51 @@ mod tests {
 
     #[test]
     fn a_loop_that_others_make_shorter_is_always_shared() {
-        assert_eq!(times_shared(&Paces::default(), 1_000, 60.0, 100.0), 1_000);
+        assert_eq!(times_shared(&LoopHistory::default(), 1_000, 60.0, 100.0), 1_000);
     }
 
     #[test]
     fn a_loop_that_others_make_longer_is_shared_now_and_then_until_that_changes() {
-        let paces = Paces::default();
+        let history = LoopHistory::default();
         // Half as long again: one of 33.
-        let often = times_shared(&paces, 8 + 3_300, 150.0, 100.0);
+        let often = times_shared(&history, 8 + 3_300, 150.0, 100.0);
         assert!((100..110).contains(&(often - 8)), "{often}");
         // The first that turns out well is followed by others at once.
-        let often = times_shared(&paces, 1_000, 60.0, 100.0);
+        let often = times_shared(&history, 1_000, 60.0, 100.0);
         assert!(often > 960, "{often}");
     }
 
     #[test]
     fn looking_again_costs_a_sixtyfourth_of_the_time_however_dear_it_is() {
         for shared in [101.0, 150.0, 500.0, 10_000.0] {
-            let paces = Paces::default();
-            times_shared(&paces, 100, shared, 100.0);
-            let (loops, often) = (100_000, times_shared(&paces, 100_000, shared, 100.0));
+            let history = LoopHistory::default();
+            times_shared(&history, 100, shared, 100.0);
+            let (loops, often) = (100_000, times_shared(&history, 100_000, shared, 100.0));
             let lost = f64::from(often) * (shared - 100.0) / (f64::from(loops) * 100.0);
-            assert!(lost < 1.1 * FOR_LOOKING, "{shared}: {lost}");
+            assert!(lost < 1.1 * EXPLORATION, "{shared}: {lost}");
         }
     }
 
     #[test]
     fn a_mean_weighs_the_odd_loop_that_takes_long() {
-        let paces = Paces::default();
+        let history = LoopHistory::default();
         // Half as long three times of four, and then long: in the mean longer than alone.
         let run = |index: u32| {
-            let is_shared = paces.alone(CODE, 1_000).is_none();
-            let way = if is_shared {
-                Way::Shared(if index % 4 == 3 { 500.0 } else { 50.0 })
+            let is_shared = history.alone(CODE, 1_000).is_none();
+            let mode = if is_shared {
+                RunMode::Shared(if index % 4 == 3 { 500.0 } else { 50.0 })
             } else {
-                Way::Alone
+                RunMode::Alone
             };
-            paces
-                .learn(CODE, Lap { pace: Some(100.0), alone: Some(100.0), way, iterations: 1_000 });
+            history.learn(
+                CODE,
+                LoopTimes {
+                    iteration_ns: Some(100.0),
+                    alone: Some(100.0),
+                    mode,
+                    iterations: 1_000,
+                },
+            );
             u32::from(is_shared)
         };
         assert!((0..1_000).map(run).sum::<u32>() < 500);
@@ -292,57 +316,64 @@ mod tests {
 
     #[test]
     fn one_loop_in_whose_midst_somebody_was_preempted_does_not_outweigh_the_others() {
-        let paces = Paces::default();
-        assert_eq!(times_shared(&paces, 200, 350.0, 500.0), 200);
+        let history = LoopHistory::default();
+        assert_eq!(times_shared(&history, 200, 350.0, 500.0), 200);
         // 0.35 ms, and once 4 ms on top.
-        paces.learn(
+        history.learn(
             CODE,
-            Lap { pace: None, alone: Some(500.0), way: Way::Shared(4_350.0), iterations: 1_000 },
+            LoopTimes {
+                iteration_ns: None,
+                alone: Some(500.0),
+                mode: RunMode::Shared(4_350.0),
+                iterations: 1_000,
+            },
         );
-        assert_eq!(times_shared(&paces, 200, 350.0, 500.0), 200);
+        assert_eq!(times_shared(&history, 200, 350.0, 500.0), 200);
     }
 
     #[test]
     fn a_loop_that_others_begin_to_make_longer_is_not_shared_for_long() {
-        let paces = Paces::default();
-        assert_eq!(times_shared(&paces, 2_000, 60.0, 100.0), 2_000);
+        let history = LoopHistory::default();
+        assert_eq!(times_shared(&history, 2_000, 60.0, 100.0), 2_000);
         // Less than the time that the mean is over.
-        let often = times_shared(&paces, 1_000, 200.0, 100.0);
+        let often = times_shared(&history, 1_000, 200.0, 100.0);
         assert!(often < 64_000 / 200, "{often}");
     }
 
     #[test]
     fn a_long_loop_is_always_shared() {
-        let paces = Paces::default();
-        times_shared(&paces, 20, 150.0, 100.0);
-        assert_eq!((paces.alone(CODE, 40_000), paces.alone(CODE, 40_001)), (Some(100.0), None));
+        let history = LoopHistory::default();
+        times_shared(&history, 20, 150.0, 100.0);
+        assert_eq!((history.alone(CODE, 40_000), history.alone(CODE, 40_001)), (Some(100.0), None));
     }
 
     #[test]
     fn another_loop_is_not_known() {
-        let paces = Paces::default();
-        times_shared(&paces, 100, 150.0, 100.0);
-        assert_eq!((paces.last(CODE), paces.last(CODE + 16)), (Some(100.0), None));
-        assert_eq!(paces.alone(CODE + 16, 1_000), None);
+        let history = LoopHistory::default();
+        times_shared(&history, 100, 150.0, 100.0);
+        assert_eq!((history.last(CODE), history.last(CODE + 16)), (Some(100.0), None));
+        assert_eq!(history.alone(CODE + 16, 1_000), None);
     }
 
     #[test]
     fn a_loop_that_others_join_late_pays_nothing_off_and_a_long_one_owes_nothing() {
-        let paces = Paces::default();
-        let lap = |way, iterations| {
-            paces.learn(CODE, Lap { pace: None, alone: Some(100.0), way, iterations })
+        let history = LoopHistory::default();
+        let times = |mode, iterations| {
+            history
+                .learn(CODE, LoopTimes { iteration_ns: None, alone: Some(100.0), mode, iterations })
         };
-        (0..100).for_each(|_| lap(Way::Shared(150.0), 1_000));
-        assert!(paces.alone(CODE, 1_000).is_some(), "it has looked, and lost by it");
-        (0..10_000).for_each(|_| lap(Way::Otherwise, 1_000));
-        assert!(paces.alone(CODE, 1_000).is_some());
-        let paces = Paces::default();
+        (0..100).for_each(|_| times(RunMode::Shared(150.0), 1_000));
+        assert!(history.alone(CODE, 1_000).is_some(), "it has looked, and lost by it");
+        (0..10_000).for_each(|_| times(RunMode::Otherwise, 1_000));
+        assert!(history.alone(CODE, 1_000).is_some());
+        let history = LoopHistory::default();
         // Each takes 10 ms alone, and then one takes 0.1 ms.
-        let lap = |way, iterations| {
-            paces.learn(CODE, Lap { pace: None, alone: Some(100.0), way, iterations })
+        let times = |mode, iterations| {
+            history
+                .learn(CODE, LoopTimes { iteration_ns: None, alone: Some(100.0), mode, iterations })
         };
-        (0..100).for_each(|_| lap(Way::Shared(150.0), 100_000));
-        assert!(paces.alone(CODE, 1_000).is_none(), "there is no debt: it may look at once");
+        (0..100).for_each(|_| times(RunMode::Shared(150.0), 100_000));
+        assert!(history.alone(CODE, 1_000).is_none(), "there is no debt: it may look at once");
     }
 
     #[test]
@@ -350,26 +381,36 @@ mod tests {
         for (distance, start) in
             (1..200).flat_map(|distance| [0x1000, 0x55_5000].map(|start| (distance * 16, start)))
         {
-            let paces = Paces::default();
+            let history = LoopHistory::default();
             let codes = || (0..10).map(|number| start + number * distance);
             codes().for_each(|code| {
-                paces.learn(
+                history.learn(
                     code,
-                    Lap { pace: Some(1.0), alone: None, way: Way::Otherwise, iterations: 1 },
+                    LoopTimes {
+                        iteration_ns: Some(1.0),
+                        alone: None,
+                        mode: RunMode::Otherwise,
+                        iterations: 1,
+                    },
                 )
             });
-            assert!(codes().all(|code| paces.last(code).is_some()), "{distance} {start}");
+            assert!(codes().all(|code| history.last(code).is_some()), "{distance} {start}");
         }
     }
 
     #[test]
     fn who_drives_a_loop_out_does_not_have_its_shares() {
-        let paces = Paces::default();
-        let lap = Lap { pace: Some(1.0), alone: None, way: Way::Shared(1.0), iterations: 1 };
+        let history = LoopHistory::default();
+        let times = LoopTimes {
+            iteration_ns: Some(1.0),
+            alone: None,
+            mode: RunMode::Shared(1.0),
+            iterations: 1,
+        };
         let learn = |code| {
-            paces.learn(code, lap);
-            let known = paces.before(code, |before| before.speeds.len());
-            paces.learn_shares(code, [1.0, 1.0].into_iter(), Nanos(1));
+            history.learn(code, times);
+            let known = history.past_runs(code, |before| before.speeds.len());
+            history.learn_shares(code, [1.0, 1.0].into_iter(), Nanos(1));
             known
         };
         let codes = || (0..1_000).map(|number| CODE + 16 * number);
@@ -379,13 +420,18 @@ mod tests {
 
     #[test]
     fn more_loops_than_there_are_places_drive_each_other_out_and_no_more() {
-        let paces = Paces::default();
+        let history = LoopHistory::default();
         for code in (0..1_000).map(|number| CODE + 16 * number) {
-            paces.learn(
+            history.learn(
                 code,
-                Lap { pace: Some(1.0), alone: None, way: Way::Otherwise, iterations: 1 },
+                LoopTimes {
+                    iteration_ns: Some(1.0),
+                    alone: None,
+                    mode: RunMode::Otherwise,
+                    iterations: 1,
+                },
             );
-            assert_eq!(paces.last(code), Some(1.0));
+            assert_eq!(history.last(code), Some(1.0));
         }
     }
 }

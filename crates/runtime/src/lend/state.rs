@@ -37,9 +37,9 @@ const fn is_being_lent(word: u32) -> bool {
 }
 
 /// See the file's head. Who moves the thread is said by the caller.
-pub struct Loan(AtomicU32);
+pub struct LendState(AtomicU32);
 
-impl Loan {
+impl LendState {
     /// Of a thread that is at home.
     pub fn new() -> Self {
         Self(AtomicU32::new(HOME))
@@ -134,21 +134,21 @@ mod tests {
 
     #[test]
     fn who_wants_its_core_back_from_a_thread_that_has_another_ones_now_leaves_it_there() {
-        let loan = Loan::new();
-        assert!(loan.lend(1, Until::Idle, || true, || ()));
-        loan.goes_home(|| ());
-        assert!(loan.lend(2, Until::Idle, || true, || ()));
-        loan.take_back(1, || unreachable!());
-        assert_eq!(loan.lender(), Some(2));
-        loan.take_back(2, || ());
-        assert!(loan.is_home());
+        let state = LendState::new();
+        assert!(state.lend(1, Until::Idle, || true, || ()));
+        state.goes_home(|| ());
+        assert!(state.lend(2, Until::Idle, || true, || ()));
+        state.take_back(1, || unreachable!());
+        assert_eq!(state.lender(), Some(2));
+        state.take_back(2, || ());
+        assert!(state.is_home());
     }
 
     #[test]
     fn who_cannot_be_moved_stays() {
-        let loan = Loan::new();
-        assert!(!loan.lend(1, Until::Idle, || false, || ()));
-        assert!(loan.is_home());
+        let state = LendState::new();
+        assert!(!state.lend(1, Until::Idle, || false, || ()));
+        assert!(state.is_home());
     }
 }
 
@@ -164,7 +164,7 @@ mod models {
 
     /// A thread's core. As the system has it, one move after the other.
     struct Thread {
-        loan: Loan,
+        state: LendState,
         core: AtomicUsize,
     }
 
@@ -172,7 +172,7 @@ mod models {
         const OWN: usize = 0;
 
         fn new() -> Self {
-            Self { loan: Loan::new(), core: AtomicUsize::new(Self::OWN) }
+            Self { state: LendState::new(), core: AtomicUsize::new(Self::OWN) }
         }
 
         fn move_to(&self, core: usize) {
@@ -184,15 +184,15 @@ mod models {
                 self.move_to(core);
                 true
             };
-            self.loan.lend(core, until, moves, || self.move_to(Self::OWN))
+            self.state.lend(core, until, moves, || self.move_to(Self::OWN))
         }
 
         fn take_back(&self, core: usize) {
-            self.loan.take_back(core, || self.move_to(Self::OWN));
+            self.state.take_back(core, || self.move_to(Self::OWN));
         }
 
         fn goes_home(&self) {
-            self.loan.goes_home(|| self.move_to(Self::OWN));
+            self.state.goes_home(|| self.move_to(Self::OWN));
         }
     }
 
@@ -214,7 +214,7 @@ mod models {
                 .collect();
             thread.goes_home();
             lenders.into_iter().for_each(|lender| lender.join().unwrap());
-            assert!(thread.loan.is_home());
+            assert!(thread.state.is_home());
             assert_eq!(thread.core.load(Ordering::SeqCst), Thread::OWN);
         });
     }
@@ -231,12 +231,12 @@ mod models {
 
     #[test]
     fn who_unlocks_or_wakes_its_lender_on_that_ones_core_does_not_stay_there() {
-        does_not_stay(Until::Unlocked, Loan::is_until_unlocked);
-        does_not_stay(Until::Idle, |loan| loan.lender() == Some(1));
+        does_not_stay(Until::Unlocked, LendState::is_until_unlocked);
+        does_not_stay(Until::Idle, |state| state.lender() == Some(1));
     }
 
     /// A thread that is lent a core, and goes home if it sees that it has been.
-    fn does_not_stay(until: Until, sees: fn(&Loan) -> bool) {
+    fn does_not_stay(until: Until, sees: fn(&LendState) -> bool) {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
         model.check(move || {
@@ -246,13 +246,13 @@ mod models {
                 thread::spawn(move || _ = thread.lend(1, until))
             };
             let is_there = thread.core.load(Ordering::SeqCst) == 1;
-            if sees(&thread.loan) {
+            if sees(&thread.state) {
                 thread.goes_home();
             }
             lender.join().unwrap();
             assert!(
                 !is_there
-                    || thread.loan.is_home() && thread.core.load(Ordering::SeqCst) == Thread::OWN
+                    || thread.state.is_home() && thread.core.load(Ordering::SeqCst) == Thread::OWN
             );
         });
     }
@@ -274,12 +274,12 @@ mod models {
                         moves(1);
                         true
                     };
-                    if thread.loan.lend(1, Until::Unlocked, lends, || moves(Thread::OWN)) {
-                        thread.loan.take_back(1, || moves(Thread::OWN));
+                    if thread.state.lend(1, Until::Unlocked, lends, || moves(Thread::OWN)) {
+                        thread.state.take_back(1, || moves(Thread::OWN));
                     }
                 })
             };
-            thread.loan.close(|| thread.move_to(Thread::OWN));
+            thread.state.close(|| thread.move_to(Thread::OWN));
             has_ended.store(true, Ordering::SeqCst);
             lender.join().unwrap();
         });

@@ -7,7 +7,7 @@ use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering};
 use super::Part;
 
 /// See the file's head.
-pub struct Left<B> {
+pub struct Remaining<B> {
     /// The first.
     pub next: AtomicUsize,
     /// One past the last.
@@ -17,13 +17,13 @@ pub struct Left<B> {
     batch: Mutex<Option<B>>,
 }
 
-impl<B> Default for Left<B> {
+impl<B> Default for Remaining<B> {
     fn default() -> Self {
         Self { next: AtomicUsize::new(0), end: AtomicUsize::new(0), batch: Mutex::new(None) }
     }
 }
 
-impl<B> Left<B> {
+impl<B> Remaining<B> {
     /// How many are left, as of about now.
     pub fn count(&self) -> usize {
         self.end.load(Ordering::Relaxed).saturating_sub(self.next.load(Ordering::Relaxed))

@@ -14,43 +14,43 @@ const LONG: Duration = Duration::from_micros(10);
 
 /// What is left of a batch is halved for whoever looks if it takes so long. (Half of it is copied,
 /// some lines of memory change cores, and somebody has to come for it.)
-const HANDING_OVER: Duration = Duration::from_micros(5);
+const HANDOVER: Duration = Duration::from_micros(5);
 
 /// Whether somebody has been seen to look while a batch is run.
 #[derive(Default)]
-pub enum Asked {
+pub enum IdleSeen {
     #[default]
     NotYet,
     /// When, and how many tasks had been run by then.
     At(Instant, usize),
     /// Its tasks are too short.
-    InVain,
+    TooShort,
 }
 
 /// Somebody who has something in a batch and has not ended a task since: who, how many it had
 /// ended, and when that was seen.
 #[derive(Default)]
-pub struct Stuck(Option<(usize, u64, Instant)>);
+pub struct StuckWorker(Option<(usize, u64, Instant)>);
 
 impl Worker {
     /// Lays half of what is left of the batch that it runs open for whoever looks, which spares
     /// that one the heavy half of a barrier, and itself an interrupt. How many tasks that is. None
     /// unless together they take as long as it takes to hand them over, by those that were run
     /// since somebody was seen to look.
-    pub fn offer(&self, asked: &mut Asked, ran: usize) -> usize {
-        match *asked {
-            Asked::InVain => 0,
-            Asked::NotYet => {
-                *asked = Asked::At(Instant::now(), ran);
+    pub fn offer(&self, seen: &mut IdleSeen, ran: usize) -> usize {
+        match *seen {
+            IdleSeen::TooShort => 0,
+            IdleSeen::NotYet => {
+                *seen = IdleSeen::At(Instant::now(), ran);
                 0
             }
-            Asked::At(then, before) => {
-                let left = self.shelf().running.count();
-                if HANDING_OVER * (ran - before) as u32 > then.elapsed() * left as u32 {
-                    *asked = Asked::InVain;
+            IdleSeen::At(then, before) => {
+                let left = self.shared_batches().running.count();
+                if HANDOVER * (ran - before) as u32 > then.elapsed() * left as u32 {
+                    *seen = IdleSeen::TooShort;
                     return 0;
                 }
-                *asked = Asked::NotYet;
+                *seen = IdleSeen::NotYet;
                 let Some(job) = self.take_own_batch() else { return 0 };
                 let tasks = job.as_batch().map_or(0, |batch| batch.part().len());
                 self.push(job);
@@ -65,19 +65,19 @@ impl Worker {
             return None;
         }
         // The other half of the barrier is for its worker, which is here.
-        self.shelf().running.steal(None, |batch, part| self.split(batch, part))
+        self.shared_batches().running.steal(None, |batch, part| self.split(batch, part))
     }
 
     /// Half of what somebody has in a batch who is in a long task, or creates none for long: others
     /// lay something open for whoever looks.
-    pub fn seek_in_batches(&self, stuck: &mut Stuck, now: Instant) -> Option<JobRef> {
+    pub fn find_in_batches(&self, stuck: &mut StuckWorker, now: Instant) -> Option<JobRef> {
         let registry = self.registry();
-        let has = |victim: usize| !registry.shelves[victim].is_empty();
+        let has = |victim: usize| !registry.shared_batches[victim].is_empty();
         let ended = |victim: usize| registry.counts[victim].tasks.get();
         match stuck.0.filter(|&(victim, before, _)| has(victim) && ended(victim) == before) {
             Some((victim, _, since)) if now.saturating_duration_since(since) >= LONG => {
                 stuck.0 = None;
-                self.steal_from_batches(victim).inspect(|_| self.stole(victim))
+                self.steal_from_batches(victim).inspect(|_| self.count_steal(victim))
             }
             Some(_) => None,
             None => {
@@ -90,18 +90,18 @@ impl Worker {
     }
 
     fn steal_from_batches(&self, victim: usize) -> Option<JobRef> {
-        let (registry, shelf) = (self.registry(), &self.registry().shelves[victim]);
-        let filled = shelf.filling.steal(|batch, part| self.split(batch, part));
+        let (registry, shared) = (self.registry(), &self.registry().shared_batches[victim]);
+        let filled = shared.filling.steal(|batch, part| self.split(batch, part));
         filled.or_else(|| {
-            shelf
-                .running
-                .steal(Some(registry.sleep.barrier()), |batch, part| self.split(batch, part))
+            shared.running.steal(Some(registry.sleep.asymmetric_fence()), |batch, part| {
+                self.split(batch, part)
+            })
         })
     }
 
     /// A batch of some of the tasks of another, which are taken there by nobody else.
     fn split(&self, batch: BatchRef, part: Part) -> JobRef {
-        let block = self.arena.take(BatchRef::CLASS, &self.registry().depot);
+        let block = self.arena.take(BatchRef::CLASS, &self.registry().shared_blocks);
         // SAFETY: the block has just been taken.
         let own = unsafe { BatchRef::make(block, batch.scope(), batch.stride(), None) };
         // SAFETY: as many as were in one.
@@ -133,7 +133,7 @@ mod tests {
                 // once, here.
                 std::iter::from_fn(|| worker.pop()).for_each(|job| unsafe { job.run(worker) });
             }
-            OFFERED.set(Some(OFFERED.get() == Some(true) || !worker.is_bare()));
+            OFFERED.set(Some(OFFERED.get() == Some(true) || !worker.has_empty_deque()));
             let since = Instant::now();
             while since.elapsed() < Duration::from_micros(50) {
                 std::hint::spin_loop();
@@ -143,17 +143,17 @@ mod tests {
 
     /// Whether whoever runs a batch of such tasks offers some of them, where somebody looks or
     /// nobody does.
-    fn is_offered(somebody_looks: bool) -> bool {
+    fn is_offered(any_idle: bool) -> bool {
         let pool = Pool::builder().workers(1).pin(false).build().unwrap();
         pool.run(|| {
             let looked = |looked: fn(&Registry)| {
                 Worker::with_current(|worker| looked(worker.unwrap().registry()))
             };
-            if somebody_looks {
+            if any_idle {
                 looked(|registry| registry.sleep.start_looking());
             }
             pool.scope(|s| (0..48).for_each(|_| s.spawn(long_task)));
-            if somebody_looks {
+            if any_idle {
                 looked(|registry| registry.sleep.stop_looking(|| false));
             }
             OFFERED.get().unwrap()

@@ -20,12 +20,12 @@ use evenkeel_policy::graph::{GraphPolicy, Situation, Team, WorkerId};
 
 /// The least time that a worker is waited for: a few of the delays with which an operating system
 /// lets a thread run that was woken, so that nobody stands in for one that is on its way.
-const PATIENCE: Nanos = Nanos(4_000_000);
+const LATE_AFTER: Nanos = Nanos(4_000_000);
 /// A new time counts one part in so many, the average before it the rest.
 const MEMORY: u64 = 8;
 
 /// See the file's head.
-pub struct Desk {
+pub struct CentralScheduler {
     policy: Box<dyn GraphPolicy>,
     /// Empty where tasks come as they are created.
     graph: TaskGraph,
@@ -52,18 +52,19 @@ struct Presence {
     is_absent: bool,
 }
 
-impl Desk {
+impl CentralScheduler {
     /// For this team, worker by worker. `graph`: what is known of it beforehand.
     pub fn new(policy: Box<dyn GraphPolicy>, graph: TaskGraph, team: Team) -> Self {
         let presence = vec![Presence::default(); team.kinds.len()];
         let (since, mean) = (Instant::now(), PerKind::default());
-        let mut desk = Self { policy, graph, team, since, ready: 0, presence, mean, watcher: None };
-        desk.start();
-        desk
+        let mut scheduler =
+            Self { policy, graph, team, since, ready: 0, presence, mean, watcher: None };
+        scheduler.start();
+        scheduler
     }
 
     /// Whom a thread of the pool asks for: the reserve, for the worker that it stands in for.
-    fn asks_for(&self, thread: usize) -> usize {
+    fn worker_of_thread(&self, thread: usize) -> usize {
         thread.min(self.presence.len() - 1)
     }
 
@@ -95,8 +96,8 @@ impl Desk {
     }
 
     /// Begins anew with these paces.
-    pub fn plan(&mut self, pace: Vec<PerKind<f64>>) {
-        self.team.pace = pace;
+    pub fn plan(&mut self, unit_costs: Vec<PerKind<f64>>) {
+        self.team.pace = unit_costs;
         for (rank, mean) in self.mean.0.iter_mut().enumerate() {
             let at = Situation { graph: &self.graph, team: &self.team, now: Nanos::ZERO };
             let tasks = (0..self.graph.tasks.len() as u32).map(TaskId);
@@ -119,7 +120,7 @@ impl Desk {
 
     /// A task has become ready by this worker.
     pub fn ready(&mut self, task: TaskId, by: Option<usize>) {
-        let by = by.map(|by| self.asks_for(by));
+        let by = by.map(|by| self.worker_of_thread(by));
         let (policy, at) = self.split();
         policy.ready(&at, task, by.map(|by| WorkerId(by as u32)));
         self.ready += 1;
@@ -127,7 +128,7 @@ impl Desk {
 
     /// A worker asks for a task.
     pub fn take(&mut self, thread: usize) -> Option<TaskId> {
-        let worker = self.asks_for(thread);
+        let worker = self.worker_of_thread(thread);
         self.leave(worker);
         self.presence[worker].is_absent = false;
         if self.ready == 0 {
@@ -179,8 +180,8 @@ impl Desk {
         if is_absent {
             return Some(missed);
         }
-        let patience = self.mean[self.team.kinds[worker]].max(PATIENCE);
-        Some(missed.max(busy_until).saturating_add(patience))
+        let grace = self.mean[self.team.kinds[worker]].max(LATE_AFTER);
+        Some(missed.max(busy_until).saturating_add(grace))
     }
 
     fn cost(&self, task: TaskId, kind: KindId) -> Nanos {
@@ -193,7 +194,7 @@ impl Desk {
 
     /// A worker has done a task in this time.
     pub fn done(&mut self, thread: usize, task: TaskId, time: Nanos) {
-        let worker = self.asks_for(thread);
+        let worker = self.worker_of_thread(thread);
         let kind = self.team.kinds[worker];
         let mean = &mut self.mean[kind];
         *mean = if mean.0 == 0 { time } else { Nanos(mean.0 - mean.0 / MEMORY + time.0 / MEMORY) };
@@ -205,7 +206,7 @@ impl Desk {
 
     /// A worker has begun a task from whose end nothing follows.
     pub fn forget(&mut self, thread: usize, task: TaskId) {
-        let worker = self.asks_for(thread);
+        let worker = self.worker_of_thread(thread);
         let kind = self.team.kinds[worker];
         let (policy, at) = self.split();
         policy.done(&at, WorkerId(worker as u32), task, kind, Nanos::ZERO);
@@ -213,7 +214,7 @@ impl Desk {
 
     /// Whether a worker would be given a task.
     pub fn would_give(&self, thread: usize) -> bool {
-        let worker = self.asks_for(thread);
+        let worker = self.worker_of_thread(thread);
         let is_late = |other| {
             other != worker && self.late_at(other, worker).is_some_and(|at| at <= self.now())
         };
@@ -225,7 +226,7 @@ impl Desk {
     /// A worker that would be given nothing sleeps: when it may stand in for another. It watches
     /// until then.
     pub fn due(&mut self, thread: usize) -> Option<Instant> {
-        let worker = self.asks_for(thread);
+        let worker = self.worker_of_thread(thread);
         if self.ready == 0 {
             return None;
         }
@@ -239,7 +240,7 @@ impl Desk {
 
     /// A worker is awake: it does not watch.
     pub fn leave(&mut self, thread: usize) {
-        let worker = self.asks_for(thread);
+        let worker = self.worker_of_thread(thread);
         if self.watcher == Some(worker) {
             self.watcher = None;
         }
@@ -247,7 +248,7 @@ impl Desk {
 
     /// Who of those that sleep is to be woken; none: nobody would be given anything, nor is needed
     /// to watch.
-    pub fn whom_to_wake(
+    pub fn worker_to_wake(
         &mut self,
         asleep: &mut dyn Iterator<Item = usize>,
         by: Option<usize>,
@@ -272,71 +273,75 @@ mod tests {
     use super::*;
 
     /// A fast worker and a slow one, and a chain of two tasks of which the first is ready.
-    fn chain() -> Desk {
+    fn chain() -> CentralScheduler {
         let team = Team { kinds: vec![KindId(0), KindId(1)], pace: Vec::new(), link: None };
-        let mut desk = Desk::new(Box::new(Cats::default()), TaskGraph::default(), team);
-        desk.created(TaskId(0), &[]);
-        desk.created(TaskId(1), &[TaskId(0)]);
-        desk.ready(TaskId(0), None);
-        desk
+        let mut scheduler =
+            CentralScheduler::new(Box::new(Cats::default()), TaskGraph::default(), team);
+        scheduler.created(TaskId(0), &[]);
+        scheduler.created(TaskId(1), &[TaskId(0)]);
+        scheduler.ready(TaskId(0), None);
+        scheduler
     }
 
     #[test]
     fn who_is_not_given_anything_stands_in_for_who_does_not_come_and_no_sooner() {
-        let mut desk = chain();
-        assert_eq!(desk.take(1), None);
-        assert!(!desk.would_give(1) && desk.would_give(0));
-        let due = desk.due(1).unwrap();
-        assert!(due >= desk.since + Duration::from_nanos(PATIENCE.0));
+        let mut scheduler = chain();
+        assert_eq!(scheduler.take(1), None);
+        assert!(!scheduler.would_give(1) && scheduler.would_give(0));
+        let due = scheduler.due(1).unwrap();
+        assert!(due >= scheduler.since + Duration::from_nanos(LATE_AFTER.0));
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
-        assert!(desk.would_give(1));
-        assert_eq!(desk.take(1), Some(TaskId(0)));
-        assert_eq!((desk.take(0), desk.due(1)), (None, None));
+        assert!(scheduler.would_give(1));
+        assert_eq!(scheduler.take(1), Some(TaskId(0)));
+        assert_eq!((scheduler.take(0), scheduler.due(1)), (None, None));
     }
 
     #[test]
     fn who_goes_to_sleep_watches_over_what_has_come_since_it_asked() {
-        let mut desk = chain();
-        assert_eq!(desk.take(1), None);
+        let mut scheduler = chain();
+        assert_eq!(scheduler.take(1), None);
         // As if it had come only now.
-        desk.presence[0].missed = None;
+        scheduler.presence[0].missed = None;
         assert_eq!(
-            (desk.would_give(1), desk.due(1).is_some(), desk.watcher),
+            (scheduler.would_give(1), scheduler.due(1).is_some(), scheduler.watcher),
             (false, true, Some(1))
         );
     }
 
     #[test]
     fn who_was_late_is_waited_for_no_more_until_it_asks() {
-        let mut desk = chain();
-        assert_eq!(desk.take(1), None);
-        desk.presence[0].is_absent = true;
-        assert_eq!(desk.take(1), Some(TaskId(0)));
-        desk.done(1, TaskId(0), Nanos(100));
-        desk.ready(TaskId(1), Some(1));
-        desk.take(0);
-        assert!(!desk.presence[0].is_absent && desk.take(1).is_none());
+        let mut scheduler = chain();
+        assert_eq!(scheduler.take(1), None);
+        scheduler.presence[0].is_absent = true;
+        assert_eq!(scheduler.take(1), Some(TaskId(0)));
+        scheduler.done(1, TaskId(0), Nanos(100));
+        scheduler.ready(TaskId(1), Some(1));
+        scheduler.take(0);
+        assert!(!scheduler.presence[0].is_absent && scheduler.take(1).is_none());
     }
 
     #[test]
     fn nobody_stands_in_for_a_worker_that_comes() {
-        let mut desk = chain();
-        assert_eq!((desk.take(1), desk.take(0)), (None, Some(TaskId(0))));
-        desk.done(0, TaskId(0), Nanos(100));
-        desk.ready(TaskId(1), Some(0));
-        assert_eq!((desk.take(1), desk.take(0), desk.take(1)), (None, Some(TaskId(1)), None));
+        let mut scheduler = chain();
+        assert_eq!((scheduler.take(1), scheduler.take(0)), (None, Some(TaskId(0))));
+        scheduler.done(0, TaskId(0), Nanos(100));
+        scheduler.ready(TaskId(1), Some(0));
+        assert_eq!(
+            (scheduler.take(1), scheduler.take(0), scheduler.take(1)),
+            (None, Some(TaskId(1)), None)
+        );
     }
 
     #[test]
     fn one_of_those_who_sleep_is_woken_to_watch_what_none_of_them_would_be_given() {
-        let mut desk = chain();
-        assert_eq!(desk.whom_to_wake(&mut [0, 1].into_iter(), None), Some(0));
-        assert_eq!(desk.whom_to_wake(&mut [1].into_iter(), Some(0)), Some(1));
+        let mut scheduler = chain();
+        assert_eq!(scheduler.worker_to_wake(&mut [0, 1].into_iter(), None), Some(0));
+        assert_eq!(scheduler.worker_to_wake(&mut [1].into_iter(), Some(0)), Some(1));
         // It looks, is given nothing and sleeps again: it watches, until it is awake for something
         // else.
-        assert!(desk.take(1).is_none() && desk.due(1).is_some());
-        assert_eq!(desk.whom_to_wake(&mut [1].into_iter(), Some(0)), None);
-        desk.leave(1);
-        assert_eq!(desk.whom_to_wake(&mut [1].into_iter(), Some(0)), Some(1));
+        assert!(scheduler.take(1).is_none() && scheduler.due(1).is_some());
+        assert_eq!(scheduler.worker_to_wake(&mut [1].into_iter(), Some(0)), None);
+        scheduler.leave(1);
+        assert_eq!(scheduler.worker_to_wake(&mut [1].into_iter(), Some(0)), Some(1));
     }
 }

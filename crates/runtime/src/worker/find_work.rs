@@ -10,16 +10,16 @@ use crate::trace::What;
 
 impl Worker {
     /// A job of that worker.
-    pub fn stole(&self, victim: usize) {
+    pub fn count_steal(&self, victim: usize) {
         self.counts.steals_got.add(1);
-        self.thrift.count();
+        self.steal_backoff.count_steal();
         if let Some(recorder) = self.recorder() {
             recorder.happened(What::Stole(victim as u32), Instant::now());
         }
     }
 
     /// A job of somebody else.
-    pub(super) fn seek(&self) -> Option<JobRef> {
+    pub(super) fn find_work(&self) -> Option<JobRef> {
         if let Some(give_way) = &self.registry.give_way
             && let Some(job) = give_way.take(self)
         {
@@ -35,7 +35,7 @@ impl Worker {
                 }
                 Steal::Empty => None,
             };
-            let mut injectors = registry.injectors_for(self.kind).filter(|_| !self.leaves_call());
+            let mut injectors = registry.injectors_for(self.kind).filter(|_| !self.holds_call());
             let from_outside = injectors.find_map(|injector| take(injector.steal()));
             let found = from_outside.or_else(|| registry.central.take(self)).or_else(|| {
                 let workers = registry.stealers.len();
@@ -44,9 +44,9 @@ impl Worker {
                 let mut round = registry.victims_of(self.index).round(from);
                 round.find_map(|victim| {
                     tried += 1;
-                    self.thrift.tries(victim);
+                    self.steal_backoff.begin_steal(victim);
                     let job = take(registry.stealers[victim].steal());
-                    job.inspect(|_| self.stole(victim))
+                    job.inspect(|_| self.count_steal(victim))
                 })
             });
             self.counts.steals_tried.add(tried);
@@ -58,11 +58,11 @@ impl Worker {
     }
 
     /// Whether what has come from outside is left to a faster worker.
-    fn leaves_call(&self) -> bool {
+    fn holds_call(&self) -> bool {
         let places = &self.registry.team.places;
         let faster = places.partition_point(|place| place.kind < self.kind);
         faster > 0
-            && self.registry.give_way.as_ref().is_some_and(|give_way| give_way.leaves_call(faster))
+            && self.registry.give_way.as_ref().is_some_and(|give_way| give_way.holds_call(faster))
     }
 
     /// One of all workers.

@@ -20,29 +20,29 @@ use rustix::thread::{MembarrierCommand, membarrier};
 use crate::sync::{Ordering, fence};
 
 /// See the file's head. Where the system has no such thing, both halves are fences.
-pub struct Barrier {
-    is_lopsided: bool,
+pub struct AsymmetricFence {
+    is_asymmetric: bool,
 }
 
-impl Barrier {
+impl AsymmetricFence {
     /// For all threads of this process.
     pub fn new() -> Self {
         // Each process has to say that it will. The first time, where it has other threads by then,
         // that takes the kernel an RCU grace period (some 10 ms). Who may say so need not be
         // allowed to do it.
         #[cfg(not(loom))]
-        let is_lopsided = membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok()
+        let is_asymmetric = membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok()
             && membarrier(MembarrierCommand::PrivateExpedited).is_ok();
         // Loom knows of fences only.
         #[cfg(loom)]
-        let is_lopsided = false;
-        Self { is_lopsided }
+        let is_asymmetric = false;
+        Self { is_asymmetric }
     }
 
     /// The half that costs next to nothing.
     #[inline]
     pub fn light(&self) {
-        if self.is_lopsided {
+        if self.is_asymmetric {
             compiler_fence(Ordering::SeqCst);
         } else {
             fence(Ordering::SeqCst);
@@ -54,7 +54,7 @@ impl Barrier {
     #[must_use]
     pub fn heavy(&self) -> bool {
         #[cfg(not(loom))]
-        if self.is_lopsided {
+        if self.is_asymmetric {
             return membarrier(MembarrierCommand::PrivateExpedited).is_ok();
         }
         fence(Ordering::SeqCst);
@@ -71,12 +71,16 @@ mod tests {
 
     /// In how many of so many turns neither of two threads sees what the other has stored before
     /// (Dekker's store buffering).
-    fn blind_turns(barrier: &Barrier, turns: usize, other_half: impl Fn(&Barrier) + Sync) -> usize {
+    fn blind_turns(
+        barrier: &AsymmetricFence,
+        turns: usize,
+        other_half: impl Fn(&AsymmetricFence) + Sync,
+    ) -> usize {
         let (stored, begun, ended) =
             ([0; 2].map(AtomicUsize::new), AtomicUsize::new(0), AtomicUsize::new(0));
         // In turn `t` both store `t`, each in its own place; true: the other's is not to be seen
         // yet.
-        let turn = |me: usize, t: usize, half: &dyn Fn(&Barrier)| {
+        let turn = |me: usize, t: usize, half: &dyn Fn(&AsymmetricFence)| {
             begun.fetch_add(1, Ordering::AcqRel);
             while begun.load(Ordering::Acquire) < 2 * t {
                 std::thread::yield_now();
@@ -91,8 +95,9 @@ mod tests {
             is_blind
         };
         std::thread::scope(|scope| {
-            let light = scope
-                .spawn(|| (1..=turns).map(|t| turn(0, t, &Barrier::light)).collect::<Vec<_>>());
+            let light = scope.spawn(|| {
+                (1..=turns).map(|t| turn(0, t, &AsymmetricFence::light)).collect::<Vec<_>>()
+            });
             let other: Vec<_> = (1..=turns).map(|t| turn(1, t, &other_half)).collect();
             light
                 .join()
@@ -106,10 +111,10 @@ mod tests {
 
     #[test]
     fn a_light_half_and_a_heavy_half_are_a_fence_together() {
-        for barrier in [Barrier::new(), Barrier { is_lopsided: false }] {
+        for barrier in [AsymmetricFence::new(), AsymmetricFence { is_asymmetric: false }] {
             // Counted, for a turn that panics would leave the other side waiting.
             let failures = AtomicUsize::new(0);
-            let heavy = |barrier: &Barrier| {
+            let heavy = |barrier: &AsymmetricFence| {
                 failures.fetch_add(usize::from(!barrier.heavy()), Ordering::Relaxed);
             };
             assert_eq!(blind_turns(&barrier, 20_000, heavy), 0);

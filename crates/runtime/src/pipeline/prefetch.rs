@@ -23,7 +23,7 @@ use crate::worker::Worker;
 const SOON: Duration = Duration::from_millis(1);
 
 /// See the file's head.
-pub struct Ahead {
+pub struct Prefetch {
     /// Slow are the workers from this one on. Too high for any: all are alike, or kinds do not
     /// count.
     first_slow: usize,
@@ -35,7 +35,7 @@ pub struct Ahead {
     waited: AtomicBool,
 }
 
-impl Ahead {
+impl Prefetch {
     /// For the workers of a pool.
     pub fn new(registry: &Registry) -> Self {
         let places = &registry.team.places;

@@ -7,51 +7,51 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use crate::patience::LOOKING;
+use crate::spin_timeout::SPIN_TIMEOUT;
 
 /// Of so many steals one is timed: two looks at the clock cost some 50 ns.
 const SAMPLED: u32 = 16;
 /// How long it holds off at first.
 const FIRST: Duration = Duration::from_micros(2);
 /// And at most: as long as whoever has nothing to do looks around.
-const LONGEST: Duration = LOOKING;
+const LONGEST: Duration = SPIN_TIMEOUT;
 
 /// What a worker remembers of its steals.
 #[derive(Default)]
-pub struct Thrift {
+pub struct StealBackoff {
     /// Since the last one that was timed.
     steals: Cell<u32>,
     /// Whether the steal that is about to be made is timed.
     is_timing: Cell<bool>,
     /// The last that was begun while it was: from whom, and when.
     begun: Cell<Option<(usize, Instant)>>,
-    held_off: Cell<Duration>,
+    span: Cell<Duration>,
     /// Whom it is to leave alone before it steals again, and for how long.
-    owed: Cell<Option<(usize, Duration)>>,
+    due: Cell<Option<(usize, Duration)>>,
 }
 
-impl Thrift {
+impl StealBackoff {
     /// It has stolen something.
     #[inline]
-    pub fn count(&self) {
+    pub fn count_steal(&self) {
         self.steals.set(self.steals.get() + 1);
     }
 
     /// Whether the next steal is to be timed.
     #[inline]
-    pub fn is_due(&self) -> bool {
+    pub fn is_sample_due(&self) -> bool {
         self.steals.get() >= SAMPLED
     }
 
     /// Seeks a job and times the steal that finds it: from whom, and when that was begun. None: it
     /// has not been stolen.
-    pub fn timing<J>(
+    pub fn time_steal<J>(
         &self,
-        seek: impl FnOnce() -> Option<J>,
+        find_work: impl FnOnce() -> Option<J>,
     ) -> Option<(J, Option<(usize, Instant)>)> {
         self.begun.set(None);
         self.is_timing.set(true);
-        let job = seek();
+        let job = find_work();
         self.is_timing.set(false);
         let job = job?;
         // What has not been found is timed the next time.
@@ -61,7 +61,7 @@ impl Thrift {
 
     /// It is about to look into this one's deque.
     #[inline]
-    pub fn tries(&self, victim: usize) {
+    pub fn begin_steal(&self, victim: usize) {
         if self.is_timing.get() {
             self.begun.set(Some((victim, Instant::now())));
         }
@@ -69,32 +69,32 @@ impl Thrift {
 
     /// A steal from this victim took so long, and so did the task. It was in so many lines of
     /// memory: several come faster than one after the other, twice as fast, say.
-    pub fn judge(&self, victim: usize, lines: usize, taking: Duration, task: Duration) {
+    pub fn record(&self, victim: usize, lines: usize, taking: Duration, task: Duration) {
         let next = if taking * lines.div_ceil(2) as u32 <= task {
             Duration::ZERO
         } else {
-            (2 * self.held_off.get()).clamp(FIRST, LONGEST)
+            (2 * self.span.get()).clamp(FIRST, LONGEST)
         };
-        self.held_off.set(next);
-        self.owed.set(Some((victim, next)).filter(|(_, span)| !span.is_zero()));
+        self.span.set(next);
+        self.due.set(Some((victim, next)).filter(|(_, span)| !span.is_zero()));
     }
 
     /// Whom to leave alone now, and for how long.
     #[inline]
-    pub fn owed(&self) -> Option<(usize, Duration)> {
-        self.owed.take()
+    pub fn take_due(&self) -> Option<(usize, Duration)> {
+        self.due.take()
     }
 
     /// The victim did nothing about its tasks meanwhile: it has something else to do, and they are
     /// the thief's.
-    pub fn was_for_nothing(&self) {
-        self.held_off.set(Duration::ZERO);
+    pub fn reset(&self) {
+        self.span.set(Duration::ZERO);
     }
 
     /// As if it had found out that this victim is to be left alone for so long.
     #[cfg(test)]
-    pub fn owe(&self, victim: usize, span: Duration) {
-        self.owed.set(Some((victim, span)));
+    pub fn set_due(&self, victim: usize, span: Duration) {
+        self.due.set(Some((victim, span)));
     }
 }
 
@@ -107,9 +107,9 @@ mod tests {
     }
 
     /// For how long after a steal of 200 ns and a task of such a length.
-    fn held_off(thrift: &Thrift, task: u64) -> u128 {
-        thrift.judge(3, 1, ns(200), ns(task));
-        thrift.owed().map_or(0, |(victim, span)| {
+    fn span(steal_backoff: &StealBackoff, task: u64) -> u128 {
+        steal_backoff.record(3, 1, ns(200), ns(task));
+        steal_backoff.take_due().map_or(0, |(victim, span)| {
             assert_eq!(victim, 3);
             span.as_micros()
         })
@@ -117,34 +117,34 @@ mod tests {
 
     #[test]
     fn one_steal_of_sixteen_is_timed_however_often_none_is_found() {
-        let thrift = Thrift::default();
+        let steal_backoff = StealBackoff::default();
         let timed = (0..1_600).filter(|at| {
             let found = (at % 10 == 0).then(|| {
-                thrift.tries(3);
-                thrift.count();
+                steal_backoff.begin_steal(3);
+                steal_backoff.count_steal();
             });
-            thrift.is_due() && thrift.timing(|| found).is_some()
+            steal_backoff.is_sample_due() && steal_backoff.time_steal(|| found).is_some()
         });
         assert_eq!(timed.count(), 10);
-        (0..SAMPLED).for_each(|_| thrift.count());
+        (0..SAMPLED).for_each(|_| steal_backoff.count_steal());
         assert!(
-            thrift.timing(|| None::<()>).is_none() && thrift.is_due(),
+            steal_backoff.time_steal(|| None::<()>).is_none() && steal_backoff.is_sample_due(),
             "what has not been found is timed the next time"
         );
     }
 
     #[test]
     fn who_steals_what_is_shorter_than_its_taking_holds_off_for_longer_and_longer() {
-        let thrift = Thrift::default();
-        assert_eq!([100; 7].map(|task| held_off(&thrift, task)), [2, 4, 8, 16, 32, 50, 50]);
-        assert_eq!(thrift.owed(), None, "once each");
+        let steal_backoff = StealBackoff::default();
+        assert_eq!([100; 7].map(|task| span(&steal_backoff, task)), [2, 4, 8, 16, 32, 50, 50]);
+        assert_eq!(steal_backoff.take_due(), None, "once each");
     }
 
     #[test]
     fn a_task_that_is_worth_it_or_a_victim_that_is_busy_ends_that() {
-        let thrift = Thrift::default();
-        assert_eq!([100, 100, 300, 100].map(|task| held_off(&thrift, task)), [2, 4, 0, 2]);
-        thrift.was_for_nothing();
-        assert_eq!(held_off(&thrift, 100), 2);
+        let steal_backoff = StealBackoff::default();
+        assert_eq!([100, 100, 300, 100].map(|task| span(&steal_backoff, task)), [2, 4, 0, 2]);
+        steal_backoff.reset();
+        assert_eq!(span(&steal_backoff, 100), 2);
     }
 }
