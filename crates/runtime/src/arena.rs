@@ -1,16 +1,15 @@
-//! Blocks for tasks: of few sizes, each worker with its own stock, used again as soon as their task
-//! has run.
+//! Blocks for tasks, in few sizes. Each worker has its own stock, and a block is used again as soon
+//! as its task has run.
 //!
-//! Tasks are often made by one worker and run by another, which then has the block. So stocks are
-//! in *magazines* of 64 blocks (Bonwick and Adams, "Magazines and vmem", USENIX 2001): a worker
-//! that has two full ones hands one to the shared_blocks that all share, one that has none takes one there,
-//! and the lock of the shared_blocks is taken once in 64 blocks. They are lists of addresses, so that which
-//! block comes next is known without looking into any.
+//! Tasks are often created by one worker and run by another, which then has the block. So stocks
+//! are in *magazines* of 64 blocks (Bonwick and Adams, "Magazines and vmem", USENIX 2001). A worker
+//! with two full magazines moves one to the [`SharedBlocks`] of the pool (the paper's depot), and a
+//! worker with none takes one there: one lock in 64 blocks. Magazines are lists of addresses: the
+//! next block is known without a look into any.
 //!
 //! Memory goes back to the system when the pool ends, not before: the protocol of task nodes relies
-//! on blocks that stay (README.md, "Release of dependences"). Whoever has many tasks pending has it
-//! in huge pages: a chain's tasks are far apart, and each on a page of its own would be one more
-//! miss of the TLB.
+//! on blocks that stay (task/README.md). A worker with many pending tasks has them in huge pages: a
+//! chain's tasks are far apart, and each on a page of its own would be one more miss of the TLB.
 #![expect(unsafe_code, reason = "an allocator")]
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
@@ -21,7 +20,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::mm::{Advice, madvise};
 
-/// What a block is for, and how large it is. Blocks of one class are never used as another.
+/// The use and the size of a block. Blocks of one class are never used as another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Class(usize);
 
@@ -39,10 +38,11 @@ const FULL: usize = 64;
 /// How many blocks before it is needed one is brought into the cache: some tens of nanoseconds
 /// each, together as long as a miss of the last cache.
 const AHEAD: usize = 4;
-/// What is taken from the system at a time: enough that asking does not count, little enough for
+/// Bytes taken from the system at a time: enough that asking does not count, little enough for
 /// small programs.
 const CHUNK: usize = 256 << 10;
-/// And by whoever has had as much already: a huge page of x86 and of Arm with pages of 4 KiB.
+/// Bytes taken at a time by an arena that has had as much already: a huge page of x86, and of Arm
+/// with pages of 4 KiB.
 const HUGE: usize = 2 << 20;
 
 impl Class {
@@ -123,7 +123,7 @@ pub fn prefetch(block: NonNull<u8>, bytes: usize) {
     let _ = (block, bytes);
 }
 
-/// What all workers of a pool share.
+/// The blocks and the memory that all workers of a pool share.
 #[derive(Default)]
 pub struct SharedBlocks {
     #[expect(clippy::vec_box, reason = "they change hands as they are, under a lock")]
@@ -131,8 +131,7 @@ pub struct SharedBlocks {
     chunks: Mutex<Vec<Chunk>>,
 }
 
-// SAFETY: blocks in the shared_blocks, and chunks, belong to nobody else; the lists of them are behind
-// mutexes.
+// SAFETY: blocks in here, and chunks, have no other owner; the lists of them are behind mutexes.
 unsafe impl Send for SharedBlocks {}
 // SAFETY: as above.
 unsafe impl Sync for SharedBlocks {}
@@ -144,8 +143,8 @@ struct Chunk {
 }
 
 impl Chunk {
-    /// Zeroed: a node's first generation is 0 and nobody waits for it.
-    /// None: so much is not to be had.
+    /// Zeroed: a node's first generation is 0, and its list of waiters is empty. None: the system
+    /// has not so much.
     fn new(bytes: usize) -> Option<Self> {
         let align = if bytes == HUGE { HUGE } else { ALIGN };
         let Ok(layout) = Layout::from_size_align(bytes, align) else {
@@ -173,7 +172,7 @@ impl Drop for Chunk {
 }
 
 impl SharedBlocks {
-    /// Memory for somebody's blocks who has had so much already, and how many bytes.
+    /// Memory for an arena that has had so many bytes already, and its size in bytes.
     fn chunk(&self, had: usize) -> (*mut u8, usize) {
         let huge = if had >= HUGE { Chunk::new(HUGE) } else { None };
         let Some(chunk) = huge.or_else(|| Chunk::new(CHUNK)) else {
@@ -185,13 +184,13 @@ impl SharedBlocks {
     }
 }
 
-/// What one worker has of one class.
+/// One worker's blocks of one class.
 struct Stock {
     /// Taken from and given to.
     loaded: RefCell<Box<Magazine>>,
     /// Full or empty.
     spare: RefCell<Box<Magazine>>,
-    /// What is left of the last chunk: address and bytes.
+    /// The rest of the last chunk: address and bytes.
     rest: Cell<(*mut u8, usize)>,
     /// Bytes of all its chunks.
     had: Cell<usize>,
@@ -200,7 +199,7 @@ struct Stock {
 /// The blocks of one worker.
 pub struct Arena([Stock; SIZES.len()]);
 
-// SAFETY: free blocks belong to whoever has them in stock, whatever the thread.
+// SAFETY: free blocks belong to the arena that has them in stock, whatever its thread.
 unsafe impl Send for Arena {}
 
 impl Default for Arena {
@@ -304,7 +303,7 @@ mod tests {
                 .into_iter()
                 .for_each(|block| unsafe { runner.give(class, block, &shared_blocks) });
         }
-        // What the runner keeps, two magazines, is all that is not used again.
+        // The runner keeps two magazines; all other blocks are used again.
         assert!(seen.len() <= 1_000 + 2 * FULL, "{}", seen.len());
     }
 
@@ -312,7 +311,7 @@ mod tests {
     fn all_that_is_given_back_is_taken_again() {
         let (shared_blocks, arena) = (SharedBlocks::default(), Arena::default());
         let class = Class::dependent(Layout::new::<u64>()).unwrap();
-        // What is loaded, the spare, and what went to the shared_blocks.
+        // A full loaded magazine, a full spare, and one that went to the shared blocks.
         let take =
             || (0..3 * FULL + 5).map(|_| arena.take(class, &shared_blocks)).collect::<HashSet<_>>();
         let blocks = take();
@@ -356,7 +355,7 @@ mod tests {
         }
     }
 
-    /// Whether the kernel has been told (`hg` among the flags of its mapping).
+    /// True if the kernel was asked for huge pages here (`hg` among the flags of its mapping).
     fn is_advised(chunk: &Chunk) -> bool {
         let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
         let mut is_here = false;

@@ -1,16 +1,16 @@
-//! A fence in two halves: a light one for those who pass often, and a heavy one for those who pass
-//! seldom, which does the others' part for them.
+//! A fence in two halves: a light one for threads that pass often, and a heavy one for threads that
+//! pass seldom. The heavy half does the others' part for them.
 //!
 //! ```text
 //! one thread      store x;  light;  load y        at least one of them
 //! another         store y;  heavy;  load x        sees the other's store
 //! ```
 //!
-//! Linux can have every thread of a process that is running pass a fence (membarrier(2),
-//! `MEMBARRIER_CMD_PRIVATE_EXPEDITED`; those that are not running have passed one when they were
-//! switched out). With that the light half need only keep the compiler from changing the order. Two
-//! light halves say nothing to each other; a heavy one is a fence to fences, too
-//! (kernel/sched/membarrier.c, the table of scenarios at its head).
+//! Linux can have every running thread of a process pass a fence (membarrier(2),
+//! `MEMBARRIER_CMD_PRIVATE_EXPEDITED`; the others passed one when they were switched out). With
+//! that the light half need only keep the compiler from changing the order. Two light halves order
+//! nothing; two heavy halves are fences to each other (kernel/sched/membarrier.c, the table of
+//! scenarios at its head).
 
 use std::sync::atomic::compiler_fence;
 
@@ -27,9 +27,9 @@ pub struct AsymmetricFence {
 impl AsymmetricFence {
     /// For all threads of this process.
     pub fn new() -> Self {
-        // Each process has to say that it will. The first time, where it has other threads by then,
-        // that takes the kernel an RCU grace period (some 10 ms). Who may say so need not be
-        // allowed to do it.
+        // Each process has to register. The first time, if it has other threads by then, that takes
+        // the kernel an RCU grace period (some 10 ms). A process that may register is not always
+        // allowed to use it.
         #[cfg(not(loom))]
         let is_asymmetric = membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok()
             && membarrier(MembarrierCommand::PrivateExpedited).is_ok();

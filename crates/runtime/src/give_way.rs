@@ -31,8 +31,8 @@ use crate::worker::Worker;
 /// How long a call from outside is left to a faster worker: several times what it takes to begin a
 /// thread, or to wake one.
 const CALL_HELD_FOR: Nanos = Nanos::from_millis(1);
-/// Whoever would be so many times as long in a task waits for one of these times to hear when
-/// faster workers are free.
+/// A worker waits for faster workers to say when they are free, for one part in so many of the time
+/// that the task would take here.
 const WAIT_PART: u64 = 64;
 /// Busy for an unknown time.
 const UNKNOWN: u64 = u64::MAX;
@@ -42,9 +42,10 @@ const FREE: u64 = 0;
 /// See the file's head.
 pub struct GiveWay {
     start: Instant,
-    /// By worker, when it is free, in nanoseconds since the start.
+    /// Indexed by worker: when it is free, in nanoseconds since the start.
     free_at: Box<[CachePadded<AtomicU64>]>,
-    /// Until when the last call from outside is left to faster workers that are idle, likewise.
+    /// Until when the last call from outside is left to faster workers that are idle, in
+    /// nanoseconds since the start.
     call_until: AtomicU64,
     /// How many have been left.
     count: AtomicUsize,
@@ -54,13 +55,13 @@ pub struct GiveWay {
 struct Declined {
     job: JobRef,
     label: Label,
-    /// Of the worker that left it.
+    /// The kind of the worker that left it.
     kind: KindId,
-    /// When anybody may take it.
+    /// When any worker may take it.
     until: Instant,
 }
 
-/// What a worker has at hand for the rule.
+/// What a worker keeps for the rule.
 #[derive(Default)]
 pub struct Deciding {
     /// A job that has been left for long enough.
@@ -89,13 +90,13 @@ impl GiveWay {
         Nanos(now.saturating_duration_since(self.start).as_nanos() as u64)
     }
 
-    /// Somebody calls from outside.
+    /// A call from outside has come.
     pub fn note_call(&self) {
         self.call_until
             .store(self.at(Instant::now()).saturating_add(CALL_HELD_FOR).0, Ordering::Relaxed);
     }
 
-    /// Whether a worker leaves a call from outside to one of so many that are faster.
+    /// True if a call from outside is left to one of the so many faster workers.
     pub fn holds_call(&self, faster: usize) -> bool {
         // None has come for long, mostly: then the clock need not be asked.
         let until = self.call_until.load(Ordering::Relaxed);
@@ -114,8 +115,8 @@ impl GiveWay {
         }
     }
 
-    /// Waits for so many workers, the fastest, to say when they are free, for `most`. Who has just
-    /// created a task has not begun one yet, and is about to.
+    /// Waits until the so many fastest workers say when they are free, or for `most`. A worker that
+    /// has just created a task has not begun one yet, and is about to.
     fn wait_for_free_times(&self, faster: usize, most: Duration) {
         let is_unknown =
             |free_at: &CachePadded<AtomicU64>| free_at.load(Ordering::Relaxed) == UNKNOWN;
@@ -159,7 +160,7 @@ impl GiveWay {
         Some(declined.job)
     }
 
-    /// Whether a worker on this kind would be given a task.
+    /// True if a worker on this kind would be given a task.
     pub fn would_give(&self, kind: KindId) -> bool {
         // The barrier orders this load after the sleeper's entry (README.md, "Sleep and wake", rule
         // 3).
@@ -170,7 +171,7 @@ impl GiveWay {
         }
     }
 
-    /// When anybody may take something, if nobody else has by then.
+    /// When any worker may take a task, unless a faster one has by then.
     pub fn due(&self) -> Option<Instant> {
         if self.count.load(Ordering::Relaxed) == 0 {
             return None;
@@ -199,7 +200,7 @@ impl Worker {
     fn declines(&self, give_way: &GiveWay, job: JobRef, label: Label) -> bool {
         let registry = self.registry();
         let (costs, kind) = (&registry.costs, self.kind);
-        // What is shorter than waking somebody is not worth the wait.
+        // A task that is shorter than a wake-up is not worth the wait.
         let Some(own) = costs.of(label, kind).filter(|own| own.0 >= SPIN_TIMEOUT.as_nanos() as u64)
         else {
             return false;

@@ -15,12 +15,12 @@ pub struct Latch {
 }
 
 impl Latch {
-    /// What worker `waiter` is going to wait for.
+    /// A latch for worker `waiter`.
     pub fn new(waiter: usize) -> Self {
         Self { done: AtomicBool::new(false), waiter }
     }
 
-    /// Whether it has been set; what was written before is seen then.
+    /// True if it has been set; what was written before is seen then.
     #[inline]
     pub fn is_set(&self) -> bool {
         self.done.load(Ordering::Acquire)
@@ -34,7 +34,7 @@ impl Latch {
     }
 }
 
-/// What a worker of another pool waits for, which does other work of its own pool meanwhile.
+/// A latch for a worker of another pool, which does other work of its own pool meanwhile.
 pub struct CrossPoolLatch {
     done: AtomicBool,
     pool: Arc<Registry>,
@@ -42,12 +42,12 @@ pub struct CrossPoolLatch {
 }
 
 impl CrossPoolLatch {
-    /// What this worker is going to wait for.
+    /// A latch for this worker.
     pub fn new(waiter: &Worker) -> Self {
         Self { done: AtomicBool::new(false), pool: waiter.shared(), waiter: waiter.index }
     }
 
-    /// Whether it has been set; what was written before is seen then.
+    /// True if it has been set; what was written before is seen then.
     pub fn is_set(&self) -> bool {
         self.done.load(Ordering::Acquire)
     }
@@ -60,14 +60,14 @@ impl CrossPoolLatch {
     }
 }
 
-/// What a thread that is no worker waits for.
+/// A latch for a thread that is no worker.
 pub struct ExternalLatch {
     done: AtomicBool,
     waiter: Thread,
 }
 
 impl ExternalLatch {
-    /// What this thread is going to wait for.
+    /// A latch for this thread.
     pub fn new() -> Self {
         Self { done: AtomicBool::new(false), waiter: current() }
     }

@@ -17,8 +17,8 @@
 //!
 //! | policy | for | rule |
 //! | --- | --- | --- |
-//! | `steal-kind` | everything; unless told otherwise | as `steal`; fast cores steal from slow ones first, and slow ones leave a task with a name that fast ones would end sooner |
-//! | `steal` | equal cores | a deque per worker; who has nothing steals |
+//! | `steal-kind` | everything; the default | as `steal`; fast cores steal from slow ones first, and slow ones leave a task with a name that fast ones would end sooner |
+//! | `steal` | equal cores | a deque per worker; an idle worker steals |
 //! | `fifo` | comparison | first ready, first served |
 //! | `cats` | coarse tasks on a long path | the path goes to the fast cores |
 //! | `heft`, `cpop`, `peft`, `dls`, `ldcp`, `lmt`, `hed` | recorded graphs of coarse tasks ([`Pool::record_with`]) | a plan of the whole graph |

@@ -25,8 +25,8 @@ use crate::team::{KindOfCore, Place, Team};
 use crate::trace::Trace;
 use crate::worker::Worker;
 
-/// Environment variable: the machine whose kinds count, a preset's name or a file, in place of what
-/// the system tells. Takes the feature `machine-files`; without it [`KINDS_VARIABLE`] counts.
+/// Environment variable: the machine, by a preset's name or a file, in place of what the system
+/// says about its kinds. Takes the feature `machine-files`; without it [`KINDS_VARIABLE`] counts.
 pub const MACHINE_VARIABLE: &str = "EVENKEEL_MACHINE";
 /// Environment variable: the policy for tasks.
 pub const POLICY_VARIABLE: &str = "EVENKEEL_POLICY";
@@ -56,19 +56,19 @@ pub const MAX_WORKERS: usize = 4096;
 pub struct Pool {
     pub(crate) registry: Arc<Registry>,
     threads: Vec<JoinHandle<()>>,
-    /// Whether it says at its end what it has done.
+    /// True if it prints a summary at its end.
     prints_summary: bool,
     /// [`fork::forks`] when it was made.
     forks: u32,
 }
 
-/// For whoever looks on.
+/// What a pool reports about itself.
 struct Reporting {
     trace: Option<Trace>,
     prints_summary: bool,
 }
 
-/// What a pool is to be like. What is not said comes from the environment, else from the machine.
+/// The settings of a pool. Each that is not set comes from the environment, else from the machine.
 #[derive(Clone, Debug)]
 pub struct Builder {
     workers: Option<usize>,
@@ -82,18 +82,18 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// So many workers: on the fastest cores, and round again where they are more than cores. Else
-    /// one per core, but no more than the CPUs' worth of time that a control group lets the process
-    /// have (`cpu.max`, or `cpu.cfs_quota_us`).
+    /// The number of workers: on the fastest cores, and round again if there are more workers than
+    /// cores. Else one per core, but no more than the CPUs' worth of time that a control group lets
+    /// the process have (`cpu.max`, or `cpu.cfs_quota_us`).
     #[must_use]
     pub const fn workers(mut self, workers: usize) -> Self {
         self.workers = Some(workers);
         self
     }
 
-    /// The machine whose kinds count, by a preset's name or a file (feature `machine-files`). Else
+    /// The machine, by a preset's name or a file (feature `machine-files`). Else
     /// `EVENKEEL_MACHINE`, else `EVENKEEL_KINDS`, which lists kinds as `P:0-7=1024 E:8-15=512`,
-    /// else what the system tells.
+    /// else what the system says.
     #[must_use]
     pub fn machine(mut self, name_or_path: &str) -> Self {
         self.machine = Some(name_or_path.into());
@@ -133,28 +133,27 @@ impl Builder {
         self
     }
 
-    /// Whether what the pool has done is written to stderr when it is dropped ([`Pool::summary`]);
-    /// costs of tasks with names are then learnt on cores of one kind, too. Else `EVENKEEL_SUMMARY`
-    /// (1 or 0), else it is not.
+    /// True: a summary is written to stderr when the pool is dropped ([`Pool::summary`]); costs of
+    /// tasks with names are then learnt on cores of one kind, too. Else `EVENKEEL_SUMMARY` (1 or
+    /// 0), else false.
     #[must_use]
     pub const fn summary(mut self, wanted: bool) -> Self {
         self.summary = Some(wanted);
         self
     }
 
-    /// Whether each worker keeps to its core (but [`Builder::lend`]). It does unless told
-    /// otherwise; then none lends another its core.
+    /// True: each worker is kept on its core (except for [`Builder::lend`]). False: none is, and
+    /// none lends another its core. True unless it is set.
     #[must_use]
     pub const fn pin(mut self, pins: bool) -> Self {
         self.pins = pins;
         self
     }
 
-    /// Whether a worker that loses its core to another program while it has work in hand is lent
-    /// that of one that has nothing to do, until it has done that work; and so is one that works on
-    /// a slower core while one on a faster core has had nothing to do for a millisecond. Never the
-    /// core of one on a slower core, or that shares it with others. Else `EVENKEEL_LEND` (1 or 0),
-    /// else it is.
+    /// True: a worker that loses its core to another program while it has work is lent the core of
+    /// an idle worker until it has done that work. So is a worker on a slower core, once a worker
+    /// on a faster one has been idle for a millisecond. Cores that are slower or shared are never
+    /// lent. Else `EVENKEEL_LEND` (1 or 0), else true.
     #[must_use]
     pub const fn lend(mut self, lends: bool) -> Self {
         self.lends = Some(lends);
@@ -207,7 +206,7 @@ fn stated(machine: Option<String>) -> Result<Option<(String, KindList)>, PoolErr
     }
 }
 
-/// The same where machines are not known by name: who names one in the environment may state its
+/// The same without machine files. A program that names a machine in the environment may state its
 /// kinds there, too.
 #[cfg(not(feature = "machine-files"))]
 fn stated(machine: Option<String>) -> Result<Option<(String, KindList)>, PoolError> {
@@ -222,7 +221,7 @@ fn stated_kinds() -> Result<Option<(String, KindList)>, PoolError> {
     asked(None, KINDS_VARIABLE, |it| Ok((KINDS_VARIABLE.into(), it.parse()?)))
 }
 
-/// What was asked for, else what the environment says, as `read` understands it.
+/// The value that was asked for, else that of the environment, as `read` understands it.
 fn asked<T>(
     asked: Option<String>,
     variable: &'static str,
@@ -236,7 +235,7 @@ fn asked<T>(
     read(&found).map(Some).map_err(in_variable)
 }
 
-/// What was asked for, else what the environment says, else `unless_said`.
+/// The value that was asked for, else that of the environment, else `unless_said`.
 fn flag(asked: Option<bool>, variable: &'static str, unless_said: bool) -> Result<bool, PoolError> {
     if let Some(asked) = asked {
         return Ok(asked);
@@ -353,7 +352,7 @@ impl Pool {
         self.registry.team.places.len()
     }
 
-    /// Where each worker is, fastest kind first.
+    /// The core of each worker, fastest kind first.
     pub fn places(&self) -> &[Place] {
         &self.registry.team.places
     }
@@ -363,30 +362,29 @@ impl Pool {
         &self.registry.team.kinds
     }
 
-    /// What it has done so far, as of about now: what the workers are at is in it up to the last
-    /// task or chunk.
+    /// What the pool has done so far, as of about now: up to the last task or chunk of each worker.
     pub fn summary(&self) -> Summary {
         Summary::of(&self.registry)
     }
 
-    /// What tasks with names (of loops: an iteration, of pipelines: a stage) have cost so far on
-    /// each kind of core. Where all cores are of one kind it is learnt only if a summary or a trace
-    /// is asked for, and of recorded graphs if their policy asks ([`Pool::record_with`]).
+    /// The cost so far of tasks with names, on each kind of core (of loops: an iteration, of
+    /// pipelines: a stage). On cores of one kind it is learnt only if a summary or a trace is asked
+    /// for, and in recorded graphs if their policy asks ([`Pool::record_with`]).
     pub fn costs(&self) -> Vec<Cost> {
         self.registry.costs.all()
     }
 
-    /// The number of a name; none where nobody wants to know.
+    /// The number of a name. 0: the name is not needed.
     pub(crate) fn label(&self, name: &'static str) -> Label {
         self.registry.label(name)
     }
 
     /// Calls `f` on a worker and returns what it returns. Loops, scopes and joins inside begin
-    /// without a change of threads: so a program with many short ones does well to be in a `run` as
-    /// a whole.
+    /// without a change of threads: a program with many short ones does well to be in a `run` as a
+    /// whole.
     ///
-    /// A worker of another pool does that one's other work while it waits, so that pools may call
-    /// each other: do not call one with a lock in hand that its tasks take.
+    /// A worker of another pool does its own pool's other work while it waits, so pools may call
+    /// each other. Do not make such a call with a lock that the pool's tasks take.
     pub fn run<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
         self.on_worker(|_| f())
     }
@@ -448,12 +446,12 @@ impl Pool {
         self.on_worker(|worker| scope::try_open(worker, f))
     }
 
-    /// Calls `f` on a worker, as [`Pool::run`] does, and keeps what is begun within to itself:
-    /// whoever waits there for a scope, a loop or a join does nothing meanwhile but what was begun
-    /// there, too. Other workers help where they have nothing else to do.
+    /// Calls `f` on a worker, as [`Pool::run`] does, and keeps what is begun within to itself: a
+    /// wait for a scope, a loop or a join in there runs only what was begun there, too. Other
+    /// workers help if they are idle.
     ///
-    /// For waits with a lock in hand that other tasks want. A wait elsewhere takes up any task,
-    /// also one that waits for what this thread holds:
+    /// For waits with a lock that other tasks want. A wait elsewhere takes up any task, also one
+    /// that waits for what this thread holds:
     ///
     /// ```
     /// use std::sync::Mutex;
@@ -531,12 +529,12 @@ impl Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         if self.forks != fork::forks() {
-            // There are no workers here that could be told, or waited for.
+            // A forked child has none of the workers: there are no threads to join.
             std::mem::forget(std::mem::take(&mut self.threads));
             return;
         }
         if self.prints_summary {
-            // Whether anybody hears it is not a question of this pool's.
+            // A write that fails is no error.
             let _ = write!(std::io::stderr(), "{}", self.summary());
         }
         self.registry.end();

@@ -18,37 +18,37 @@ use crate::stack;
 use crate::sync::{AtomicBool, Ordering};
 use crate::worker::Worker;
 
-/// What a worker of the pool is in a region.
+/// A worker of the pool, as the region knows it.
 enum RegionWorker {
     /// It has not been there.
     New(Deque<JobRef>),
     /// It is there.
     Inside,
-    /// It has left, with nothing in hand.
+    /// It has left, without jobs.
     Left(Box<Worker>),
 }
 
-// SAFETY: whoever has left a region has no job, no batch and no credits, and a seat is one
+// SAFETY: a worker that has left a region has no job, no batch and no credits. The state is one
 // thread's, which comes back to it.
 unsafe impl Send for RegionWorker {}
 
 /// See the file's head.
 #[repr(C)]
 pub struct Region {
-    /// What a visit begins with.
+    /// The beginning of a visit.
     head: Head,
     registry: Arc<Registry>,
-    /// By worker of the pool.
+    /// Indexed by worker of the pool.
     workers: Box<[Mutex<RegionWorker>]>,
     is_open: AtomicBool,
 }
 
-/// Regions of a pool: all that there have been, and which of them nobody has open.
+/// All regions that a pool has had. Some are not open.
 #[derive(Default)]
 pub struct Regions(Mutex<Vec<Arc<Region>>>);
 
 impl Regions {
-    /// One that nobody has open.
+    /// A region that was not open.
     fn open(&self, worker: &Worker) -> Arc<Region> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let free = all.iter().find(|region| !region.is_open.load(Ordering::Relaxed)).cloned();
@@ -113,7 +113,7 @@ impl Region {
         Some(result)
     }
 
-    /// Whether there is something to do for this worker of the pool.
+    /// True if there is work for this worker of the pool.
     fn has_work_for(&self, worker: usize) -> bool {
         self.is_open.load(Ordering::Relaxed)
             && (self.registry.has_work() || self.registry.central.would_give(worker))

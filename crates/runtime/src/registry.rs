@@ -1,4 +1,4 @@
-//! What the workers of a pool share.
+//! The state that the workers of a pool share.
 
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -28,39 +28,39 @@ use crate::team::Team;
 use crate::trace::Trace;
 use crate::worker::Worker;
 
-/// Of whatever chance plays in a policy behind a lock.
+/// Seed of a policy behind a lock.
 pub const SEED: u64 = 1;
 
 /// See the file's head.
 pub struct Registry {
-    /// Who is on which core.
+    /// The core of each worker.
     pub team: Team,
     /// How tasks find their workers.
     pub discipline: Discipline,
-    /// Who is idle.
+    /// Idle workers and sleepers.
     pub sleep: Sleep,
-    /// Who may be lent a core.
+    /// Workers that may be lent a core.
     pub lending: CoreLending,
-    /// By worker.
+    /// Indexed by worker.
     pub stealers: Box<[Stealer<JobRef>]>,
-    /// By worker, its batches of tasks.
+    /// Indexed by worker: the open part of its batches.
     pub shared_batches: Box<[SharedBatches]>,
     /// How loops are shared out unless they say.
     pub schedule: Schedule,
-    /// What tasks cost.
+    /// Learnt costs of tasks.
     pub costs: Arc<Costs>,
-    /// Whether that is worth learning by name: on cores of one kind nothing follows from it, unless
-    /// somebody looks on.
+    /// True if costs are learnt by name. On cores of one kind nothing follows from them, unless a
+    /// summary or a trace is asked for.
     pub learns: bool,
-    /// What each worker has done.
+    /// Indexed by worker: what it has done.
     pub counts: Box<[Arc<CachePadded<Counts>>]>,
-    /// What is recorded, if anybody asked for it.
+    /// The trace, if one was asked for.
     pub trace: Option<Trace>,
-    /// Whether that, or what is outside of this region, is recorded.
+    /// True if this pool, or the pool around this region, is traced.
     pub is_traced: bool,
     /// Regions within.
     pub regions: Regions,
-    /// Who works while the only worker is blocked; none: there are others.
+    /// The thread that works while the only worker is blocked. None: there are several workers.
     pub reserve: Option<Reserve>,
     made: Instant,
     /// How slow workers give way to faster ones; none: there is one kind only, or kinds do not
@@ -68,20 +68,20 @@ pub struct Registry {
     pub give_way: Option<GiveWay>,
     /// Where workers ask for tasks, besides deques.
     pub central: Central,
-    /// The board for tasks as they come; none: they go into deques.
+    /// The source for tasks as they come. None: they go into deques.
     pub online: Option<Arc<OnlineTasks>>,
     /// Blocks that no worker has in stock.
     pub shared_blocks: Arc<SharedBlocks>,
-    /// Blocks of those who are no workers.
+    /// Blocks for threads that are no workers.
     pub external_arena: Mutex<Arena>,
-    /// By kind of the team, work from outside.
+    /// Indexed by kind of the team: work from outside.
     injectors: Box<[Injector<JobRef>]>,
     victims: Box<[Victims]>,
     ending: AtomicBool,
 }
 
 impl Registry {
-    /// Of a team whose deques these are.
+    /// The registry of a team with these deques.
     ///
     /// # Errors
     /// The discipline's policy is not there.
@@ -146,16 +146,16 @@ impl Registry {
         })
     }
 
-    /// Of a region of this one, and its deques.
+    /// The registry of a region of this one, and its deques.
     pub fn within(outer: Arc<Self>) -> (Self, Vec<Deque<JobRef>>) {
         let deques: Vec<_> = (0..outer.team.threads()).map(|_| Deque::new_lifo()).collect();
         let stealers = deques.iter().map(Deque::stealer).collect();
-        // Whoever loses its core is lent another's outside.
+        // A worker that loses its core is lent another in the pool outside.
         let team = Team { lends: false, ..outer.team.clone() };
         let Ok(mut registry) = Self::new(team, outer.discipline, stealers, outer.schedule) else {
             unreachable!("the policy has been made once, of the same name")
         };
-        // Whoever visits a region is somebody outside, the reserve as any other.
+        // All visitors of a region come from outside, the reserve, too.
         registry.reserve = None;
         registry.costs = Arc::clone(&outer.costs);
         registry.shared_blocks = Arc::clone(&outer.shared_blocks);
@@ -166,7 +166,7 @@ impl Registry {
         (registry, deques)
     }
 
-    /// The number of a name; none where nobody wants to know.
+    /// The number of a name. 0: the name is not needed.
     pub fn label(&self, name: &'static str) -> Label {
         if !self.learns {
             return Label::default();
@@ -215,30 +215,30 @@ impl Registry {
         self.injectors[own..].iter().chain(&self.injectors[..own])
     }
 
-    /// From whom a worker steals.
+    /// The order in which a worker steals.
     pub fn victims_of(&self, thief: usize) -> &Victims {
         &self.victims[thief]
     }
 
-    /// How many jobs lie about.
+    /// How many jobs are in deques and injectors.
     pub fn jobs(&self) -> usize {
         let injected: usize = self.injectors.iter().map(Injector::len).sum();
         injected + self.stealers.iter().map(Stealer::len).sum::<usize>()
     }
 
-    /// Whether a job has come from outside.
+    /// True if a job has come from outside.
     pub fn has_calls(&self) -> bool {
         self.injectors.iter().any(|injector| !injector.is_empty())
     }
 
-    /// Whether a job lies anywhere.
+    /// True if there is a job in any deque, injector or batch.
     pub fn has_work(&self) -> bool {
         self.has_calls()
             || self.stealers.iter().any(|stealer| !stealer.is_empty())
             || self.shared_batches.iter().any(|batches| !batches.is_empty())
     }
 
-    /// Whether workers are to return when they have nothing to do.
+    /// True if workers are to return when they find no work.
     pub fn is_ending(&self) -> bool {
         self.ending.load(Ordering::Acquire)
     }
@@ -252,7 +252,7 @@ impl Registry {
 }
 
 impl Drop for Registry {
-    /// The last of the workers, or the pool, whoever ends last, has it written.
+    /// Writes the trace: the last owner drops it, a worker or the pool.
     fn drop(&mut self) {
         if let Some(trace) = self.trace.take() {
             trace.write(&self.team, self.costs.names());

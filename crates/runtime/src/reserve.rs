@@ -31,7 +31,7 @@ pub struct Reserve {
 impl Reserve {
     /// This thread is the worker's.
     pub fn look_after_this_thread(&self) {
-        // Where the system does not tell how long a thread has run, nobody is looked after.
+        // On a system that does not say how long a thread has run, no worker is looked after.
         let _ = OsThread::current().map(|thread| self.worker.set(thread));
     }
 
@@ -68,7 +68,7 @@ impl Reserve {
         }
     }
 
-    /// Until something comes in, if the worker sleeps for want of work. True: it did.
+    /// Parks until a job comes in, if the worker sleeps for want of work. True: it did.
     fn park_while_idle(&self, registry: &Registry) -> bool {
         let is_idle =
             || registry.sleep.is_asleep(WORKER) && !has_work(registry) && !registry.is_ending();

@@ -1,5 +1,5 @@
-//! Who is idle, who sleeps, whom to wake. README.md, "Sleep and wake", has the rules by number and
-//! the argument for them.
+//! Idle workers and sleepers, and which of them to wake. README.md in this folder has the rules by
+//! number, and the argument for them.
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -12,7 +12,8 @@ use crate::sync::{AtomicU32, AtomicUsize, Ordering, Thread, current, fence, park
 use crate::trace::What;
 use crate::worker::Worker;
 
-/// One looker, one sleeper, in the counters. Half a word each: more threads than any system has.
+/// One idle worker, one sleeper, in the counters. Half a word each: more threads than any system
+/// has.
 const ONE_IDLE: usize = 1;
 const ONE_SLEEPING: usize = 1 << (usize::BITS / 2);
 
@@ -33,14 +34,14 @@ impl Counters {
     }
 }
 
-/// Where a worker sleeps.
+/// The sleep state of a worker.
 #[derive(Default)]
 struct WorkerSleepState {
     state: AtomicU32,
     thread: OnceLock<Thread>,
 }
 
-/// States of a seat. WAKING: its sleeper has been taken, and not been moved in the counters yet.
+/// States of a worker. WAKING: it has been chosen, and has not been moved in the counters yet.
 const AWAKE: u32 = 0;
 const ASLEEP: u32 = 1;
 const WAKING: u32 = 2;
@@ -54,17 +55,17 @@ impl WorkerSleepState {
 /// See the file's head.
 pub struct Sleep {
     counters: CachePadded<AtomicUsize>,
-    /// Between who makes work visible, which is often, and who goes to sleep.
+    /// Between threads that make work visible, which is often, and threads that go to sleep.
     fence: AsymmetricFence,
-    /// By worker, fastest kind first: the order in which they are woken.
+    /// Indexed by worker, fastest kind first: the order in which they are woken.
     workers: Box<[CachePadded<WorkerSleepState>]>,
-    /// In a region: who is outside of it, and is told where nobody sleeps within. In the counters
-    /// they are a sleeper that is never woken.
+    /// In a region: the pool around it, which is told of work while no worker sleeps within. The
+    /// counters have it as a sleeper that is never woken.
     outer: Option<Arc<Registry>>,
 }
 
 impl Sleep {
-    /// So many seats, nobody asleep.
+    /// So many workers, all awake.
     pub fn new(workers: usize) -> Self {
         let states = (0..workers).map(|_| CachePadded::new(WorkerSleepState::default()));
         let states = states.collect();
@@ -84,11 +85,11 @@ impl Sleep {
 
     /// This thread is worker `me` from now on.
     pub fn register_current_thread(&self, me: usize) {
-        // Each worker comes once: there is nobody else's to overwrite.
+        // Each worker registers once.
         let _ = self.workers[me].thread.set(current());
     }
 
-    /// For who makes something visible often, and who looks for it seldom.
+    /// The fence between a frequent store and a rare look at it.
     #[inline]
     pub const fn asymmetric_fence(&self) -> &AsymmetricFence {
         &self.fence
@@ -105,7 +106,7 @@ impl Sleep {
 
     #[cold]
     fn work_appeared_while_some_sleep(&self) {
-        // Against a looker that leaves, whose half is no heavy one.
+        // Against an idle worker that leaves: it does not pass the heavy half.
         fence(Ordering::SeqCst);
         let counters = Counters(self.counters.load(Ordering::Relaxed));
         if counters.sleeping() > 0 && counters.idle() == 0 {
@@ -113,7 +114,7 @@ impl Sleep {
         }
     }
 
-    /// Work has been made visible that is for some only: who sleeps, to choose from and to
+    /// The sleepers, for work that only some workers may have: the caller chooses one of them for
     /// [`Sleep::wake`].
     pub fn asleep(&self) -> impl Iterator<Item = usize> + '_ {
         fence(Ordering::SeqCst);
@@ -131,18 +132,18 @@ impl Sleep {
         }
     }
 
-    /// Whether this worker sleeps, as of about now: by its own thread, nobody has woken it.
+    /// True if this worker sleeps, as of about now. Asked by its own thread: it has not been woken.
     #[inline]
     pub fn is_asleep(&self, index: usize) -> bool {
         self.workers[index].is_asleep()
     }
 
-    /// Wakes somebody, if all are asleep that have nothing to do.
+    /// Wakes a worker, unless one is idle and awake.
     pub fn wake_one_unless_any_idle(&self) {
         self.work_appeared_while_some_sleep();
     }
 
-    /// Whether somebody looks for work, as of about now.
+    /// True if a worker is idle and awake, as of about now.
     #[inline]
     pub fn any_idle(&self) -> bool {
         Counters(self.counters.load(Ordering::Relaxed)).idle() > 0
@@ -164,11 +165,10 @@ impl Sleep {
         }
     }
 
-    /// A looker sleeps until it is woken, or a time has come, and looks again then. `anything`:
-    /// whether there is something to be done after all (rule 3). `until`: that time, asked behind
-    /// the barrier, too: for what has come before it nobody may have been woken. `asleep`: what it
-    /// does when all see that it sleeps, unless there is something, and again at the time that this
-    /// returns.
+    /// An idle worker sleeps until it is woken or a time has come, and is idle again then.
+    /// `anything`: true if there is work after all (rule 3). `until`: that time, asked behind the
+    /// fence, too: work that came before it may have woken no worker. `asleep`: called once all see
+    /// that it sleeps, unless there is work, and again at the time that it returns.
     pub fn sleep(
         &self,
         me: usize,
@@ -177,10 +177,10 @@ impl Sleep {
         mut asleep: impl FnMut() -> Option<Instant>,
     ) {
         let state = &self.workers[me].state;
-        // Release: who wakes us finds the thread that has taken this seat.
+        // Release: the thread that wakes this one finds the handle that was registered.
         state.store(ASLEEP, Ordering::Release);
         self.counters.fetch_add(ONE_SLEEPING - ONE_IDLE, Ordering::SeqCst);
-        // Asked before, too: who need not sleep interrupts nobody.
+        // Asked before, too: a worker that need not sleep interrupts no other.
         let mut is_over = anything();
         let is_ordered = is_over || self.fence.heavy();
         is_over = is_over || anything();
@@ -195,7 +195,7 @@ impl Sleep {
             if state.load(Ordering::Acquire) == AWAKE {
                 return;
             }
-            // Where somebody was faster, and wakes us, it is that which we wait for.
+            // Another thread was faster and is waking this one: wait for that.
             let next = [until, again].into_iter().flatten().min().filter(|_| !is_over);
             if park_until(next) {
                 if until == next { is_over = true } else { again = asleep() }
@@ -228,7 +228,7 @@ impl Sleep {
         }
     }
 
-    /// Rule 4: of all who try, one succeeds.
+    /// Rule 4: of all threads that try, one succeeds.
     fn take_from_sleep(&self, index: usize) -> bool {
         let worker = &self.workers[index];
         let taken = worker.is_asleep()
@@ -238,7 +238,7 @@ impl Sleep {
                 .is_ok();
         if taken {
             self.counters.fetch_sub(ONE_SLEEPING - ONE_IDLE, Ordering::SeqCst);
-            // Not before: it would leave the counters as a looker that is not in it yet.
+            // Not before: the worker would leave the counters as idle before it is counted so.
             worker.state.store(AWAKE, Ordering::Release);
         }
         taken
@@ -275,7 +275,7 @@ mod models {
     use super::*;
     use crate::sync::AtomicBool;
 
-    /// Jobs that lie about: nothing of it orders anything, so that the protocol has to.
+    /// Jobs without any ordering of their own, so that the protocol has to have it.
     #[derive(Default)]
     struct Jobs(AtomicUsize);
 
@@ -295,8 +295,7 @@ mod models {
         }
     }
 
-    /// What a worker does without work, as `worker/idle.rs` has it, but that it looks only once
-    /// before it sleeps.
+    /// A worker without work, as in `worker/idle.rs`, but it looks once before it sleeps.
     fn look(sleep: &Sleep, me: usize, jobs: &Jobs, done: &dyn Fn() -> bool) -> bool {
         sleep.start_looking();
         loop {
@@ -350,8 +349,8 @@ mod models {
                 shared.1.push();
                 shared.0.work_appeared();
             }
-            // Who has taken one takes no other: if a wake-up were lost, the second job would lie
-            // there for ever.
+            // A worker that has taken one takes no other: if a wake-up were lost, the second job
+            // would stay for ever.
             workers.into_iter().for_each(|worker| worker.join().unwrap());
         });
     }

@@ -8,26 +8,26 @@ use crate::team::Team;
 /// Unless there is a reason to look for longer: about what it costs to be woken, so that looking at
 /// most doubles the price (Karlin et al., "Competitive snoopy caching", Algorithmica 3, 1988).
 pub const SPIN_TIMEOUT: Duration = Duration::from_micros(50);
-/// And where there is: the price is not the sleeper's alone, for whoever wakes it loses as much, in
-/// the midst of the work.
+/// The longer span: the price is not the sleeper's alone, for the thread that wakes it loses as
+/// much, in the midst of its work.
 const EXTENDED: Duration = Duration::from_micros(250);
 
 /// See the file's head. As long as the last wait suggests (Karlin et al., "Empirical studies of
 /// competitive spinning for a shared-memory multiprocessor", SOSP 1991).
 #[derive(Default)]
 pub struct SpinTimeout {
-    /// Whether it has a core that no other worker is on.
+    /// True if no other worker is on its core.
     is_alone: bool,
     is_extended: Cell<bool>,
 }
 
 impl SpinTimeout {
-    /// Of a worker of this team.
+    /// The timeout of a worker of this team.
     pub fn of(team: &Team, worker: usize) -> Self {
         Self { is_alone: team.has_own_core(worker), is_extended: Cell::new(false) }
     }
 
-    /// So long it looks.
+    /// How long it looks before it sleeps.
     pub fn span(&self) -> Duration {
         if self.is_extended.get() { EXTENDED } else { SPIN_TIMEOUT }
     }

@@ -9,24 +9,24 @@ use std::time::{Duration, Instant};
 
 use crate::spin_timeout::SPIN_TIMEOUT;
 
-/// Of so many steals one is timed: two looks at the clock cost some 50 ns.
+/// One steal in so many is timed: two looks at the clock cost some 50 ns.
 const SAMPLED: u32 = 16;
 /// How long it holds off at first.
 const FIRST: Duration = Duration::from_micros(2);
-/// And at most: as long as whoever has nothing to do looks around.
+/// The longest backoff: as long as an idle worker looks before it sleeps.
 const LONGEST: Duration = SPIN_TIMEOUT;
 
-/// What a worker remembers of its steals.
+/// A worker's record of its steals.
 #[derive(Default)]
 pub struct StealBackoff {
     /// Since the last one that was timed.
     steals: Cell<u32>,
-    /// Whether the steal that is about to be made is timed.
+    /// True if the next steal is timed.
     is_timing: Cell<bool>,
-    /// The last that was begun while it was: from whom, and when.
+    /// The last timed steal that was begun: the victim, and when.
     begun: Cell<Option<(usize, Instant)>>,
     span: Cell<Duration>,
-    /// Whom it is to leave alone before it steals again, and for how long.
+    /// The victim to leave alone before the next steal, and for how long.
     due: Cell<Option<(usize, Duration)>>,
 }
 
@@ -37,14 +37,14 @@ impl StealBackoff {
         self.steals.set(self.steals.get() + 1);
     }
 
-    /// Whether the next steal is to be timed.
+    /// True if the next steal is to be timed.
     #[inline]
     pub fn is_sample_due(&self) -> bool {
         self.steals.get() >= SAMPLED
     }
 
-    /// Seeks a job and times the steal that finds it: from whom, and when that was begun. None: it
-    /// has not been stolen.
+    /// Looks for a job and times the steal that finds it: the victim, and when the steal was begun.
+    /// None: the job was not stolen.
     pub fn time_steal<J>(
         &self,
         find_work: impl FnOnce() -> Option<J>,
@@ -54,7 +54,7 @@ impl StealBackoff {
         let job = find_work();
         self.is_timing.set(false);
         let job = job?;
-        // What has not been found is timed the next time.
+        // A search that finds nothing is timed again the next time.
         self.steals.set(0);
         Some((job, self.begun.take()))
     }
@@ -79,7 +79,7 @@ impl StealBackoff {
         self.due.set(Some((victim, next)).filter(|(_, span)| !span.is_zero()));
     }
 
-    /// Whom to leave alone now, and for how long.
+    /// The victim to leave alone now, and for how long.
     #[inline]
     pub fn take_due(&self) -> Option<(usize, Duration)> {
         self.due.take()

@@ -30,8 +30,8 @@ const TOLERANCE: f64 = 0.12;
 /// Of a task, the one that it waits for.
 type Shape = fn(u32) -> Option<u32>;
 
-/// Ten chains of six: there is something for both cores at any time, so that chance does not decide
-/// who does how much.
+/// Ten chains of six: there is something for both cores at any time, so chance does not decide the
+/// shares.
 const CHAINS: Shape = |task| task.checked_sub(10);
 
 /// A root, a path of 20 from it, and 39 that wait for the root alone, created before the path: the

@@ -20,17 +20,17 @@ pub const LONGEST: usize = 64;
 /// Runs the task in a slot, once.
 pub type RunSlot = unsafe fn(NonNull<u8>, &ScopeCore, &Worker);
 
-/// A batch, as it lies in a block. Whoever holds it reads and writes its head.
+/// A batch, as it lies in a block. Its holder reads and writes the head.
 #[repr(C, align(64))]
 pub struct Batch {
     head: Head,
-    /// Of all of its tasks.
+    /// The scope of all of its tasks.
     scope: NonNull<ScopeCore>,
-    /// What will be run after it, presumably: only to be brought into the cache.
+    /// The batch that is run after this one, presumably: only to be brought into the cache.
     after: Option<NonNull<Self>>,
     /// Bytes of a slot.
     stride: usize,
-    /// What is left of it, while it lies in a deque.
+    /// The tasks that are left, while it lies in a deque.
     next: usize,
     end: usize,
     slots: Slots,
@@ -52,10 +52,10 @@ impl BatchRef {
     /// Blocks of batches.
     pub const CLASS: Class = Class::batch(std::alloc::Layout::new::<Batch>());
 
-    /// Of a job that is one.
+    /// The batch that a job is.
     ///
     /// # Safety
-    /// It has been made by [`BatchRef::job`].
+    /// The job was made by [`BatchRef::job`].
     pub const unsafe fn of(head: NonNull<Head>) -> Self {
         Self(head.cast())
     }
@@ -93,7 +93,7 @@ impl BatchRef {
     }
 
     pub const fn stride(self) -> usize {
-        // SAFETY: whoever has the reference holds the batch.
+        // SAFETY: the holder of the reference holds the batch.
         unsafe { (*self.0.as_ptr()).stride }
     }
 
@@ -107,7 +107,7 @@ impl BatchRef {
         (self.part().len() * self.stride()).div_ceil(ALIGN)
     }
 
-    /// What is left of it.
+    /// The tasks that are left.
     pub const fn part(self) -> Part {
         // SAFETY: as above.
         unsafe { (*self.0.as_ptr()).next..(*self.0.as_ptr()).end }
@@ -123,7 +123,7 @@ impl BatchRef {
         JobRef::batch(self.0.cast())
     }
 
-    /// Where a task is.
+    /// The address of a task's slot.
     #[inline]
     pub const fn slot(self, index: usize) -> NonNull<u8> {
         // SAFETY: no more than there is room for.
@@ -134,7 +134,7 @@ impl BatchRef {
         }
     }
 
-    /// What will be run next is brought here meanwhile.
+    /// Brings the next batch into this core's cache.
     pub fn prefetch_after(self) {
         // SAFETY: as above. Blocks stay as long as the pool.
         if let Some(after) = unsafe { (*self.0.as_ptr()).after } {
@@ -142,20 +142,20 @@ impl BatchRef {
         }
     }
 
-    /// Moves some of its tasks into another, an empty one.
+    /// Moves some of its tasks into another batch, an empty one.
     ///
     /// # Safety
-    /// They are the caller's, and fit; nobody takes them here any more.
+    /// The tasks are the caller's and fit, and no other worker takes them here any more.
     pub unsafe fn move_to(self, other: Self, part: Part) {
         let bytes = part.len() * self.stride();
         // SAFETY: as the caller promises; another block.
         unsafe { self.slot(part.start).copy_to_nonoverlapping(other.slot(0), bytes) };
     }
 
-    /// As a job like any other: runs one, and lays the rest open first.
+    /// Runs the batch as a job like any other: one task, after the rest has been pushed.
     ///
     /// # Safety
-    /// The head is a batch's that has come out of a deque.
+    /// The head is that of a batch that has come out of a deque.
     unsafe fn run(head: NonNull<Head>, worker: &Worker) {
         // SAFETY: as the caller promises.
         let this = unsafe { Self::of(head) };

@@ -44,9 +44,9 @@ impl<B: Copy> Filling<B> {
         self.0.stop()
     }
 
-    /// Takes the first half of what is in it, and calls `keep` with it; until that returns the
-    /// batch stays what it is, but for more that comes into it. None: there is nothing, or somebody
-    /// else is at it.
+    /// Takes the first half of its tasks, and calls `keep` with them. Until that returns the batch
+    /// stays what it is, except that more may be put in. None: it is empty, or another thief has
+    /// the lock.
     pub fn steal<R>(&self, keep: impl FnOnce(B, Part) -> R) -> Option<R> {
         let filling = self.0.try_hold()?;
         let batch = (*filling)?;
@@ -97,7 +97,7 @@ mod models {
             let shared = Arc::new((Filling::default(), <[UnsafeCell<usize>; 3]>::default()));
             shared.0.begin(());
             let take = |tasks: &[UnsafeCell<usize>; 3], part: Part| {
-                // SAFETY: what is being checked: it has been written, and nobody else has it.
+                // SAFETY: what is being checked: it has been written, and no other thread has it.
                 part.for_each(|it| tasks[it].with_mut(|it| unsafe { *it += 1 }));
             };
             let thief = {
@@ -109,7 +109,7 @@ mod models {
                 })
             };
             for it in 0..3 {
-                // SAFETY: nobody has it before it is put in.
+                // SAFETY: no other thread has it before it is put in.
                 shared.1[it].with_mut(|it| unsafe { *it = 1 });
                 shared.0.put();
             }

@@ -29,16 +29,17 @@ pub use split::StuckWorker;
 /// Some of the tasks of a batch, by number.
 pub type Part = std::ops::Range<usize>;
 
-/// So many tasks lie in the deque, for others, before any go into batches: by worker of the pool.
+/// A worker puts no tasks into batches before its deque has so many for others, times the workers
+/// of the pool.
 const MIN_QUEUED_PER_WORKER: usize = 4;
-/// And at least.
+/// The least number in the deque, however few workers there are.
 const MIN_QUEUED: usize = 16;
 
-/// Where a batch has been stolen from, its tasks are long: then they may as well lie open. So many,
-/// before it is tried again.
+/// A batch that was stolen from has long tasks, which may as well be jobs by themselves. So many
+/// are run one by one before batches are tried again.
 const SINGLE_RUNS: usize = 1024;
 
-/// What others see of a worker's batches.
+/// The part of a worker's batches that thieves see.
 #[derive(Default)]
 pub struct SharedBatches {
     filling: CachePadded<Filling<BatchRef>>,
@@ -52,7 +53,7 @@ impl SharedBatches {
     }
 }
 
-/// What a worker knows of its own batches.
+/// A worker's own state about its batches.
 #[derive(Default)]
 pub struct Batches {
     filling: Cell<Option<BatchRef>>,
@@ -69,7 +70,8 @@ pub struct Batches {
 }
 
 impl Batches {
-    /// Of a worker of a pool of so many, whose tasks find their workers through deques or do not.
+    /// State of a worker in a pool of so many. `has_deques`: ready tasks lie in deques, not with a
+    /// policy.
     pub fn new(workers: usize, has_deques: bool) -> Self {
         let min_queued =
             if has_deques { MIN_QUEUED.max(MIN_QUEUED_PER_WORKER * workers) } else { usize::MAX };
@@ -98,8 +100,8 @@ impl Worker {
             }
         } else {
             let ran = self.counts.tasks.get();
-            // Whoever creates a few, runs them and creates more, as in divide and conquer, does
-            // best to run the last one next: it is in the cache still.
+            // A worker that creates a few, runs them and creates more (divide and conquer) does
+            // best to run the last one next: it is still in the cache.
             let streak = if it.ran.replace(ran) == ran { it.streak.get() + 1 } else { 1 };
             it.streak.set(streak);
             if streak <= it.min_queued {
@@ -129,8 +131,8 @@ impl Worker {
         if it.streak.get() < it.min_queued || self.jobs() < it.min_queued {
             return None;
         }
-        // A batch whose slots are too short is followed by one with longer ones, and that by others
-        // like it.
+        // A batch with slots that are too short is followed by one with longer slots, and all later
+        // ones are like that.
         let stride = full.map_or(bytes, |(_, stride)| stride.max(bytes));
         let block = self.arena.take(BatchRef::CLASS, &self.registry().shared_blocks);
         // SAFETY: the block has just been taken.
@@ -159,7 +161,7 @@ impl Worker {
         self.pop()
     }
 
-    /// What is left of a batch, as a job. None: nothing.
+    /// The rest of a batch, as a job. None: nothing is left, and the block has been given back.
     fn job_or_free(&self, batch: BatchRef, part: Part) -> Option<JobRef> {
         if part.is_empty() {
             // SAFETY: all of its tasks have been moved out.
@@ -171,7 +173,7 @@ impl Worker {
         Some(batch.job(part))
     }
 
-    /// Lays open what is left of a batch.
+    /// Pushes what is left of a batch, for all to see.
     pub fn push_rest(&self, batch: BatchRef, part: Part) {
         self.job_or_free(batch, part).into_iter().for_each(|job| self.push(job));
     }
@@ -205,7 +207,7 @@ impl Worker {
         self.push_rest(batch, left);
     }
 
-    /// Whether it is to run one task and lay the rest of its batch open.
+    /// True if it is to run one task of its batch and push the rest.
     #[inline]
     pub fn runs_singly(&self) -> bool {
         let more = self.batches.runs_singly.get();
@@ -213,7 +215,7 @@ impl Worker {
         more > 0 || self.runs_batch()
     }
 
-    /// Whether it runs one, further down its stack.
+    /// True if it runs a batch, further down its stack.
     pub const fn runs_batch(&self) -> bool {
         self.batches.is_running.get()
     }

@@ -1,4 +1,4 @@
-//! What is left of a batch on a shelf: its worker moves one end, thieves the other.
+//! The part of a batch that is left: its worker moves one end, thieves the other.
 
 use std::sync::{PoisonError, TryLockError};
 
@@ -29,7 +29,7 @@ impl<B> Remaining<B> {
         self.end.load(Ordering::Relaxed).saturating_sub(self.next.load(Ordering::Relaxed))
     }
 
-    /// Whether nothing is, as of about now.
+    /// True if nothing is left, as of about now.
     pub fn is_empty(&self) -> bool {
         self.count() == 0
     }
@@ -56,7 +56,7 @@ impl<B> Remaining<B> {
         self.batch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// None: somebody has it.
+    /// None: another worker has the lock.
     pub fn try_hold(&self) -> Option<MutexGuard<'_, Option<B>>> {
         match self.batch.try_lock() {
             Ok(held) => Some(held),

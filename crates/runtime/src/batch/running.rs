@@ -1,5 +1,5 @@
-//! What a worker takes from a batch, one by one, while others may take from the other end.
-//! README.md, "Batches", has the argument.
+//! A batch that its worker takes from one by one, while thieves may take from the other end. See
+//! README.md in this folder.
 
 #[cfg(not(loom))]
 use std::hint::spin_loop;
@@ -16,11 +16,10 @@ use super::remaining::Remaining;
 /// How often a worker tries to have the lock before it sleeps until it has: some 50 us.
 const LOCK_TRIES: u32 = if cfg!(loom) { 1 } else { 1_000 };
 
-/// A batch that a worker runs: which of its tasks are left. Only its worker calls what says so; the
-/// rest is for all.
+/// A batch that a worker runs, and which of its tasks are left.
 ///
-/// The beginning is the worker's, and one further while it finds out that there is nothing left.
-/// The end is moved under the lock.
+/// The beginning is its worker's: one past the next task while the worker finds out that none is
+/// left. The end is moved under the lock.
 pub struct Running<B>(Remaining<B>);
 
 impl<B> Default for Running<B> {
@@ -54,7 +53,7 @@ impl<B: Copy> Running<B> {
         if it < self.0.end.load(Ordering::Relaxed) { Some(it) } else { self.take_last(it) }
     }
 
-    /// Somebody is about to take it, or has.
+    /// A thief is about to take this one, or has.
     #[cold]
     fn take_last(&self, it: usize) -> Option<usize> {
         // A thief holds it for as long as the heavy half of a barrier takes: to fall asleep over
@@ -79,8 +78,8 @@ impl<B: Copy> Running<B> {
     }
 
     /// Takes the latter half of what is left, and calls `keep` with it; until that returns the
-    /// batch stays what it is. None: there is nothing, or its worker was faster, or somebody else
-    /// is at it. Only its worker itself may go without the barrier.
+    /// batch stays what it is. None: it is empty, its worker was faster, or another thief has the
+    /// lock. Only its own worker may pass no fence.
     pub fn steal<R>(
         &self,
         fence: Option<&AsymmetricFence>,
@@ -143,11 +142,11 @@ mod models {
 
     use super::*;
 
-    /// Whoever has taken a task touches it: two at once would be found.
+    /// Each thread touches the tasks that it has taken: a task taken twice would be found.
     type Tasks = [UnsafeCell<usize>; 3];
 
     fn touch(tasks: &Tasks, part: Part) {
-        // SAFETY: what is being checked: nobody else has it.
+        // SAFETY: what is being checked: no other thread has it.
         part.for_each(|it| tasks[it].with_mut(|times| unsafe { *times += 1 }));
     }
 

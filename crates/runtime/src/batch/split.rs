@@ -1,5 +1,5 @@
-//! Half of a batch for somebody else: offered by whoever runs it, or taken from who is in a long
-//! task. README.md, "Batches".
+//! Half of a batch for another worker: offered by the worker that runs it, or taken from a worker
+//! in a long task. See README.md in this folder.
 #![expect(unsafe_code, reason = "tasks are in blocks")]
 
 use std::time::{Duration, Instant};
@@ -12,11 +12,11 @@ use super::{BatchRef, Part};
 /// A task that has taken so long is worth the heavy half of a barrier, which costs about as much.
 const LONG: Duration = Duration::from_micros(10);
 
-/// What is left of a batch is halved for whoever looks if it takes so long. (Half of it is copied,
-/// some lines of memory change cores, and somebody has to come for it.)
+/// The rest of a batch is halved for an idle worker if it takes so long. (Half of it is copied,
+/// some lines of memory change cores, and the idle worker has to come for it.)
 const HANDOVER: Duration = Duration::from_micros(5);
 
-/// Whether somebody has been seen to look while a batch is run.
+/// Idle workers that were seen while a batch is run.
 #[derive(Default)]
 pub enum IdleSeen {
     #[default]
@@ -27,16 +27,16 @@ pub enum IdleSeen {
     TooShort,
 }
 
-/// Somebody who has something in a batch and has not ended a task since: who, how many it had
-/// ended, and when that was seen.
+/// A worker with tasks in a batch that has not ended one since: its number, how many it had ended,
+/// and when that was seen.
 #[derive(Default)]
 pub struct StuckWorker(Option<(usize, u64, Instant)>);
 
 impl Worker {
-    /// Lays half of what is left of the batch that it runs open for whoever looks, which spares
-    /// that one the heavy half of a barrier, and itself an interrupt. How many tasks that is. None
-    /// unless together they take as long as it takes to hand them over, by those that were run
-    /// since somebody was seen to look.
+    /// Pushes half of what is left of the batch that it runs, for an idle worker: that spares the
+    /// idle worker the heavy half of a fence, and this one an interrupt. Returns how many tasks: 0
+    /// unless they take as long as the handover, by the tasks that were run since an idle worker
+    /// was seen.
     pub fn offer(&self, seen: &mut IdleSeen, ran: usize) -> usize {
         match *seen {
             IdleSeen::TooShort => 0,
@@ -68,8 +68,8 @@ impl Worker {
         self.shared_batches().running.steal(None, |batch, part| self.split(batch, part))
     }
 
-    /// Half of what somebody has in a batch who is in a long task, or creates none for long: others
-    /// lay something open for whoever looks.
+    /// Half of the batch of a worker that is in a long task, or creates none for long. Others offer
+    /// tasks to idle workers by themselves.
     pub fn find_in_batches(&self, stuck: &mut StuckWorker, now: Instant) -> Option<JobRef> {
         let registry = self.registry();
         let has = |victim: usize| !registry.shared_batches[victim].is_empty();
@@ -99,7 +99,7 @@ impl Worker {
         })
     }
 
-    /// A batch of some of the tasks of another, which are taken there by nobody else.
+    /// A batch of some tasks of another, which no other worker takes there.
     fn split(&self, batch: BatchRef, part: Part) -> JobRef {
         let block = self.arena.take(BatchRef::CLASS, &self.registry().shared_blocks);
         // SAFETY: the block has just been taken.
@@ -122,8 +122,8 @@ mod tests {
 
     thread_local!(static OFFERED: Cell<Option<bool>> = const { Cell::new(None) });
 
-    /// A task that takes a while, and notes whether anything lies in the deque of whoever runs the
-    /// batch that it is in.
+    /// A task that takes a while, and notes if anything is in the deque of the worker that runs its
+    /// batch.
     fn long_task() {
         Worker::with_current(|worker| {
             let worker = worker.filter(|worker| worker.runs_batch());
@@ -141,8 +141,8 @@ mod tests {
         });
     }
 
-    /// Whether whoever runs a batch of such tasks offers some of them, where somebody looks or
-    /// nobody does.
+    /// True if the worker that runs a batch of such tasks offers some of them, with or without an
+    /// idle worker.
     fn is_offered(any_idle: bool) -> bool {
         let pool = Pool::builder().workers(1).pin(false).build().unwrap();
         pool.run(|| {

@@ -1,9 +1,9 @@
 //! Ready tasks in one place for all workers, for policies that are more than an order of victims.
-//! README.md, "Policies behind a lock".
+//! See README.md in this folder.
 //!
-//! A [`CentralScheduler`] is a policy of crates/policy and what it may know; a [`TaskSource`] is a desk behind a
-//! lock, and what there is to be run. There is one board for the tasks of all scopes where the
-//! pool's policy is such a one, and one for each run of a recorded graph that has such a policy.
+//! A [`CentralScheduler`] is a policy of crates/policy and its view; a [`TaskSource`] is that
+//! scheduler behind a lock, with the tasks themselves. A pool whose policy needs one has one source
+//! for the tasks of all scopes. Each run of a recorded graph with such a policy has its own.
 
 mod online;
 mod scheduler;
@@ -19,15 +19,15 @@ use crate::worker::Worker;
 pub use online::OnlineTasks;
 pub use scheduler::CentralScheduler;
 
-/// Where workers ask for tasks.
+/// Where workers ask for tasks, besides deques.
 pub trait TaskSource: Send + Sync {
-    /// A task for this worker. Whoever is given one runs it.
+    /// A task for this worker, which then runs it.
     fn take(&self, worker: &Worker) -> Option<JobRef>;
 
-    /// With the desk, under its lock; not at all where there is none.
+    /// Calls `f` with the scheduler, under its lock; not at all if the source has none.
     fn with_scheduler(&self, f: &mut dyn FnMut(&mut CentralScheduler));
 
-    /// Whether a worker would be given a task.
+    /// True if a worker would be given a task.
     fn would_give(&self, worker: usize) -> bool {
         let mut would = false;
         self.with_scheduler(&mut |scheduler| would = scheduler.would_give(worker));
@@ -35,8 +35,8 @@ pub trait TaskSource: Send + Sync {
     }
 }
 
-/// So many tasks have become ready, or one has been taken: wakes workers that would be given some,
-/// as many at most. `by`: who says so, if a worker.
+/// Wakes workers for so many tasks that became ready, or for one that was taken: at most as many,
+/// and only those that would be given one. `by`: the worker that caused it, if any.
 pub fn wake_for_tasks(
     source: &dyn TaskSource,
     registry: &Registry,
@@ -55,7 +55,7 @@ pub fn wake_for_tasks(
     }
 }
 
-/// The boards that there are.
+/// The task sources of a pool.
 #[derive(Default)]
 pub struct Central {
     count: AtomicUsize,
@@ -79,8 +79,8 @@ impl Central {
 
     /// The first that `f` finds something at.
     fn find<R>(&self, f: impl FnMut(&Arc<dyn TaskSource>) -> Option<R>) -> Option<R> {
-        // Who opens a board wakes for it after that: so it is seen here by whoever is awake or goes
-        // to sleep later.
+        // A source that opens wakes workers after that: so a worker that is awake, or goes to sleep
+        // later, sees it here.
         if self.count.load(Ordering::Relaxed) == 0 {
             return None;
         }
@@ -93,7 +93,7 @@ impl Central {
         self.find(|source| source.take(worker))
     }
 
-    /// Whether a worker would be given a task.
+    /// True if a worker would be given a task.
     pub fn would_give(&self, worker: usize) -> bool {
         self.find(|source| source.would_give(worker).then_some(())).is_some()
     }

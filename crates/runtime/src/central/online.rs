@@ -1,8 +1,8 @@
-//! Tasks of scopes by a policy behind a lock: numbered as they are created, ready ones kept by the
-//! policy's order.
+//! Tasks of scopes under a policy behind a lock. They are numbered as they are created, and the
+//! policy keeps the order of the ready ones.
 //!
-//! All scopes of a pool share the board: a path is followed, or a queue kept, over all that there
-//! is to do. Numbers begin again whenever no task is left.
+//! All scopes of a pool share the source: a path is followed, or a queue kept, over all tasks.
+//! Numbers begin again each time that no task is left.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -25,9 +25,9 @@ struct State {
     scheduler: CentralScheduler,
     /// Number of the first in `tasks`.
     first: u32,
-    /// Those that are not done, and some of those that are.
+    /// Tasks that are not done, and some that are.
     tasks: VecDeque<Pending>,
-    /// Of tasks with dependences that are not done.
+    /// Numbers of the tasks with dependences that are not done.
     numbers: HashMap<TaskRef, TaskId>,
     /// How many are not done.
     pending: usize,
@@ -37,7 +37,7 @@ struct State {
 struct Pending {
     /// None: done.
     job: Option<JobRef>,
-    /// Whether others may wait for it.
+    /// True if others may wait for it.
     has_dependences: bool,
     begun: Option<Instant>,
 }
@@ -56,7 +56,7 @@ impl State {
         &mut self.tasks[(task.0 - self.first) as usize]
     }
 
-    /// A task is done, or nobody asks any more whether it is.
+    /// A task is done, or no other task waits for it.
     fn remove(&mut self, task: TaskId) {
         self.task(task).job = None;
         self.pending -= 1;
@@ -72,7 +72,7 @@ impl State {
 }
 
 impl OnlineTasks {
-    /// With a policy that does not ask for the graph.
+    /// Tasks under a policy that does not ask for the graph.
     pub fn new(scheduler: CentralScheduler) -> Self {
         Self(Mutex::new(State {
             scheduler,

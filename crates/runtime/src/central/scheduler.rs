@@ -1,16 +1,15 @@
-//! A policy and what it may know: which task for which worker. Sequential code over task numbers;
-//! what a task is, others know.
+//! A policy and its view: which task for which worker. Sequential code over task numbers; the
+//! sources know what a task is.
 //!
-//! A policy may keep a task for a worker that does not come: it is in a long task of something
-//! else, or waits for a lock that is held until the graph is done. The simulator has no such
-//! workers. Here, who has nothing to do *stands in*: it takes what a late worker would be given,
-//! once it has waited for that one, from when it should have been free, for as long as a task takes
-//! here on average; and who was late is waited for no more until it asks. So whatever a policy
-//! decides, one worker that comes is enough for all to be done; and where all come in time, nobody
-//! stands in.
+//! A policy may keep a task for a worker that does not come: it is in a long task of another
+//! program part, or waits for a lock that is held until the graph is done. (The simulator has no
+//! such workers.) An idle worker then *stands in*: it takes what the late worker would be given,
+//! once that one is late by as much as a task takes on average. A late worker is not waited for
+//! again until it asks. So one worker that comes is enough for all tasks to be done, whatever a
+//! policy decides; and if all come in time, none stands in.
 //!
-//! Somebody must be awake for that: while tasks lie here that nobody who sleeps would be given, one
-//! of the sleepers *watches*, that is sleeps only until it may stand in.
+//! One worker must be awake for that. While there are tasks that no sleeper would be given, one of
+//! the sleepers *watches*: it sleeps only until it may stand in.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +18,7 @@ use evenkeel_model::{TaskGraph, TaskId};
 use evenkeel_policy::graph::{GraphPolicy, Situation, Team, WorkerId};
 
 /// The least time that a worker is waited for: a few of the delays with which an operating system
-/// lets a thread run that was woken, so that nobody stands in for one that is on its way.
+/// runs a thread that was woken.
 const LATE_AFTER: Nanos = Nanos(4_000_000);
 /// A new time counts one part in so many, the average before it the rest.
 const MEMORY: u64 = 8;
@@ -33,11 +32,11 @@ pub struct CentralScheduler {
     since: Instant,
     /// How many tasks are ready and have not been taken.
     ready: usize,
-    /// By worker.
+    /// Indexed by worker.
     presence: Vec<Presence>,
-    /// What a task takes on each kind.
+    /// Mean time of a task on each kind.
     mean: PerKind<Nanos>,
-    /// Who sleeps only until it may stand in.
+    /// The worker that sleeps only until it may stand in.
     watcher: Option<usize>,
 }
 
@@ -46,9 +45,9 @@ pub struct CentralScheduler {
 struct Presence {
     /// When it should have done the task that it was given last.
     busy_until: Nanos,
-    /// Since when something lies here for it that somebody else would do.
+    /// Since when there is a task for it that another worker would do.
     missed: Option<Nanos>,
-    /// Somebody has stood in for it since it asked last.
+    /// True if another worker has stood in for it since it asked last.
     is_absent: bool,
 }
 
@@ -63,7 +62,8 @@ impl CentralScheduler {
         scheduler
     }
 
-    /// Whom a thread of the pool asks for: the reserve, for the worker that it stands in for.
+    /// The worker that a thread of the pool asks for: the reserve asks for the worker that it
+    /// stands in for.
     fn worker_of_thread(&self, thread: usize) -> usize {
         thread.min(self.presence.len() - 1)
     }
@@ -95,7 +95,7 @@ impl CentralScheduler {
         self.rest();
     }
 
-    /// Begins anew with these paces.
+    /// Plans anew with these costs of a unit of work.
     pub fn plan(&mut self, unit_costs: Vec<PerKind<f64>>) {
         self.team.pace = unit_costs;
         for (rank, mean) in self.mean.0.iter_mut().enumerate() {
@@ -164,8 +164,8 @@ impl CentralScheduler {
         })
     }
 
-    /// Whether something lies here for a worker that somebody else would do: since now, unless that
-    /// is known.
+    /// Notes if there is a task for a worker that another would do: since now, unless that is
+    /// known.
     fn note_missed(&mut self, other: usize, now: Nanos) {
         let (policy, at) = self.split();
         let lies_here = policy.would_take(&at, WorkerId(other as u32));
@@ -204,7 +204,7 @@ impl CentralScheduler {
         self.presence[worker].busy_until = now;
     }
 
-    /// A worker has begun a task from whose end nothing follows.
+    /// A worker has begun a task that no other task waits for.
     pub fn forget(&mut self, thread: usize, task: TaskId) {
         let worker = self.worker_of_thread(thread);
         let kind = self.team.kinds[worker];
@@ -212,7 +212,7 @@ impl CentralScheduler {
         policy.done(&at, WorkerId(worker as u32), task, kind, Nanos::ZERO);
     }
 
-    /// Whether a worker would be given a task.
+    /// True if a worker would be given a task.
     pub fn would_give(&self, thread: usize) -> bool {
         let worker = self.worker_of_thread(thread);
         let is_late = |other| {
@@ -231,7 +231,7 @@ impl CentralScheduler {
             return None;
         }
         let (now, others) = (self.now(), (0..self.presence.len()).filter(|&other| other != worker));
-        // What has come since it last asked, it has not seen.
+        // The worker has not seen what came since it asked last.
         others.clone().for_each(|other| self.note_missed(other, now));
         let due = others.filter_map(|other| self.late_at(other, worker)).min()?;
         self.watcher = Some(worker);
@@ -246,8 +246,8 @@ impl CentralScheduler {
         }
     }
 
-    /// Who of those that sleep is to be woken; none: nobody would be given anything, nor is needed
-    /// to watch.
+    /// Which of the sleepers to wake. None: none would be given a task, and none is needed to
+    /// watch.
     pub fn worker_to_wake(
         &mut self,
         asleep: &mut dyn Iterator<Item = usize>,

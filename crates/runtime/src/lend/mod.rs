@@ -1,5 +1,5 @@
-//! A core for a worker that has work in hand and no core to do it on, from one that has nothing to
-//! do. README.md, "Cores that are lent".
+//! Core lending: a worker that has work and no core gets the core of an idle worker. See README.md
+//! in this folder.
 
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
@@ -17,8 +17,8 @@ mod monitor;
 mod state;
 mod workers;
 
-/// Who has waited for so long looks whether those that it may be waiting for run. Most waits are
-/// shorter.
+/// A worker that has waited for so long looks at the workers that it may be waiting for. Most waits
+/// are shorter.
 const FIRST_LOOK: Duration = Duration::from_micros(5);
 /// How long a lock is tried, which others have for moments only, before its waiter sleeps. Long
 /// enough to find out that one of them does not run.
@@ -26,21 +26,21 @@ const LOCK_SPIN: Duration = Duration::from_micros(20);
 /// Tries between two looks at the clock.
 const TRIES: u32 = 16;
 
-/// What somebody who waits has seen of others.
+/// What a waiting worker has seen of others.
 pub struct Watch {
     /// How long the core is lent for.
     until: Until,
     /// When it looks again: after it has waited for so long.
     next: Duration,
-    /// Whom, and how long that one had run.
+    /// A worker, and how long it had run when it was looked at.
     seen: Option<(usize, Nanos)>,
-    /// Whether it has been without work for so long that whoever is at work on a slower core is
-    /// better off on its own.
+    /// True for a monitor: it has been idle for so long that a worker on a slower core is better
+    /// off on this one.
     is_monitor: bool,
 }
 
 impl Watch {
-    /// Of whoever waits for work, or for others to have done theirs.
+    /// For a worker that waits for work, or for others to have done theirs.
     pub const fn for_work() -> Self {
         Self { until: Until::Idle, next: FIRST_LOOK, seen: None, is_monitor: false }
     }
@@ -50,21 +50,21 @@ impl Watch {
     }
 }
 
-/// To whom a worker is going to lend its core, or has.
+/// The worker that this one lends its core to, or is about to.
 #[derive(Default)]
 pub struct Borrower {
     next: Cell<Option<usize>>,
     has: Cell<Option<usize>>,
-    /// Whether the system did not want a thread to be moved.
+    /// True if the system refused to move a thread.
     is_refused: Cell<bool>,
     /// Others have its core, too, as of a while ago.
     contended_until: Cell<Option<Instant>>,
 }
 
 impl Worker {
-    /// Looks for a worker that is on no faster core, has work in hand, and does not run; now and
-    /// then asked while this one has nothing to do. True: there is one, and this worker is to
-    /// sleep, and to lend its core as the last thing before that ([`Worker::lend_core`]).
+    /// Looks for a worker that is on no faster core, has work and does not run; called now and then
+    /// while this worker is idle. True: there is one. This worker is to sleep then, and to lend its
+    /// core as the last thing before that ([`Worker::lend_core`]).
     #[inline]
     pub fn finds_borrower(&self, watch: &mut Watch, waited: Duration) -> bool {
         waited >= watch.next && self.looks_for_borrower(watch, waited)
@@ -102,8 +102,8 @@ impl Worker {
         false
     }
 
-    /// Lends its core to whom it has found, if it has: to whom. From here on it is not sure to have
-    /// it. None: nobody has it.
+    /// Lends its core to the worker that it has found, and returns that one. From here on this
+    /// worker may lose its core. None: it lent nothing.
     fn lend_core(&self, watch: &Watch) -> Option<usize> {
         let borrower = self.borrower.next.take()?;
         let since = Instant::now();
@@ -145,7 +145,7 @@ impl Worker {
                 break;
             }
         }
-        // Who sleeps here has lost no core.
+        // A thread that sleeps here has not lost its core.
         let lending = &self.registry().lending;
         lending.idles(self.index);
         let _ = self.lend_core(&watch);
@@ -155,7 +155,7 @@ impl Worker {
         guard
     }
 
-    /// Whether it has found somebody to lend its core to.
+    /// True if it has found a worker to lend its core to.
     pub fn is_to_lend(&self) -> bool {
         self.borrower.next.get().is_some()
     }

@@ -1,5 +1,5 @@
-//! Who sleeps looks now and then after those at work, and after whom it has lent its core.
-//! README.md, "Cores that are lent".
+//! Sleepers that look now and then after workers at work, and after those that have their cores.
+//! See README.md in this folder.
 
 use std::time::{Duration, Instant};
 
@@ -7,22 +7,23 @@ use super::Watch;
 use crate::os_thread::SchedTimes;
 use crate::worker::Worker;
 
-/// Who sleeps looks after those at work for the first time after so long, then after twice as long
-/// each time, up to so long.
+/// A monitor polls the workers at work after so long, then after twice as long each time, up to the
+/// longest interval.
 const FIRST_INTERVAL: Duration = Duration::from_millis(1);
 const LONGEST_INTERVAL: Duration = Duration::from_millis(8);
-/// And looks for so long: at some four of them.
+/// A poll takes so long: it sees some four workers.
 const POLL_TIME: Duration = Duration::from_micros(20);
-/// Who has lent its core looks what comes of it for so long the first time, more than a time slice
-/// of whoever else may be there; then for twice as long each time, up to so long.
+/// A lender looks at its borrower after so long, which is more than a time slice of another program
+/// on the lender's core; then after twice as long each time, up to the longest.
 const FIRST_CHECK: Duration = Duration::from_millis(8);
 const LONGEST_CHECK: Duration = Duration::from_millis(64);
-/// A core that others have, too, is not lent for so long to who could wait.
+/// A core that other programs use, too, is not lent for so long to workers that do run.
 const CONTENDED_FOR: Duration = Duration::from_millis(100);
 
 /// What a worker does while it sleeps.
 pub enum WhileAsleep {
-    /// It looks after those at work, the next time after so long; and how often in turn nobody was.
+    /// It polls the workers at work: after how long the next time, and how many polls in turn have
+    /// found none.
     Monitors(Duration, u32),
     /// It has lent its core.
     Lends(LentCore),
@@ -38,8 +39,8 @@ impl WhileAsleep {
     }
 }
 
-/// To whom, what that one had had of cores when it looked last, and when it looks again what has
-/// come of it.
+/// A lent core: the borrower, its scheduling times when the lender looked last, and when the
+/// lender looks again.
 pub struct LentCore {
     borrower: usize,
     times: Option<SchedTimes>,
@@ -48,8 +49,8 @@ pub struct LentCore {
 }
 
 impl Worker {
-    /// What it does when it has fallen asleep (`guard`: None), and again at the time that this
-    /// returns: it lends its core, or looks after those that are at work.
+    /// Acts when the worker has fallen asleep (`activity` is None), and again at the time that this
+    /// returns: it lends its core, or polls the workers at work.
     pub fn acts_while_asleep(
         &self,
         watch: &mut Watch,
@@ -74,7 +75,7 @@ impl Worker {
             .then_some(WhileAsleep::Monitors(FIRST_INTERVAL, 0))
     }
 
-    /// Lends its core to whom it has found.
+    /// Lends its core to the worker that it has found.
     fn lends(&self, watch: &Watch) -> Option<WhileAsleep> {
         let borrower = self.lend_core(watch)?;
         // They are read later, when it has not just been in a hurry to lend.
@@ -93,7 +94,7 @@ impl Worker {
         empty_polls: u32,
     ) -> Option<WhileAsleep> {
         let lending = &self.registry().lending;
-        // Once may be between two things that somebody does.
+        // One poll may fall between two tasks.
         let empty_polls =
             if lending.at_work(self.index).next().is_some() { 0 } else { empty_polls + 1 };
         if empty_polls == 2 {
@@ -128,8 +129,8 @@ impl Worker {
         }
     }
 
-    /// Its core may be one that others have, too: then whom it has lent it to is no better off.
-    /// None: it is not lent any more.
+    /// Takes the core back if other programs use it, too, and the borrower is no better off. None:
+    /// the core is not lent any more.
     fn checks_borrower(&self, lent: &LentCore) -> Option<WhileAsleep> {
         let (lending, now) = (&self.registry().lending, Instant::now());
         let LentCore { borrower, times: before, check_after, .. } = *lent;

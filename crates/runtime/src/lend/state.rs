@@ -1,5 +1,5 @@
-//! Where a worker's thread is, and whose core it has: one word, which lenders and the thread itself
-//! change. README.md, "Cores that are lent".
+//! Where a worker's thread is, and whose core it has: one word, changed by lenders and by the
+//! thread itself. See README.md in this folder.
 
 use crate::sync::{AtomicU32, Ordering};
 
@@ -12,8 +12,8 @@ pub enum Until {
     Unlocked,
 }
 
-/// Where a thread is, or goes to. The word's rest, above these, is the worker whose core it has, or
-/// is being moved to.
+/// States of a thread's place. The rest of the word, above these bits, is the worker whose core it
+/// has or is being moved to.
 const HOME: u32 = 0;
 /// Its lender sends it home; or will, for it went there by itself while it was being moved, which
 /// may have come after that.
@@ -36,26 +36,26 @@ const fn is_being_lent(word: u32) -> bool {
     word % STATES >= UNTIL_IDLE + MOVING
 }
 
-/// See the file's head. Who moves the thread is said by the caller.
+/// The lending state of one thread. The caller passes the functions that move the thread.
 pub struct LendState(AtomicU32);
 
 impl LendState {
-    /// Of a thread that is at home.
+    /// The state of a thread that is at home.
     pub fn new() -> Self {
         Self(AtomicU32::new(HOME))
     }
 
-    /// Whether the thread has its own core, or is about to.
+    /// True if the thread has its own core, or is about to.
     pub fn is_home(&self) -> bool {
         self.word() == HOME
     }
 
-    /// Whether it has, or may have, the core of one that waits for a lock of its.
+    /// True if it has, or may have, the core of a worker that waits for its lock.
     pub fn is_until_unlocked(&self) -> bool {
         matches!(self.word() % STATES, UNTIL_UNLOCKED | UNTIL_UNLOCKED_SOON)
     }
 
-    /// Whose core it has, or may have, if not its own.
+    /// The worker whose core it has, or may have, if not its own.
     pub fn lender(&self) -> Option<usize> {
         let word = self.word();
         (is_lent(word) || is_being_lent(word)).then_some((word / STATES) as usize)
@@ -69,8 +69,7 @@ impl LendState {
         self.0.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Moves the thread, by what says whether it did, and says by whom it is lent a core, and until
-    /// when. False: it stays.
+    /// Lends the thread a core: `moves` moves it and returns true if it did. False: it stays.
     pub fn lend(
         &self,
         lender: usize,
@@ -96,8 +95,8 @@ impl LendState {
     pub fn goes_home(&self, home: impl FnOnce()) {
         loop {
             match self.word() {
-                // First the state: who lends again from here on moves it after this, or is undone
-                // by this, which does no harm.
+                // First the state: a lender that lends from here on moves the thread after this
+                // move, or is undone by it, which does no harm.
                 lent if is_lent(lent) && self.goes(lent, HOME) => return home(),
                 // It may have been moved already, onto the core of a lender that has not had the
                 // time to say so, and cannot have it before this leaves.
@@ -118,8 +117,8 @@ impl LendState {
         }
     }
 
-    /// The thread is about to end: it is lent no more, and nobody touches it when this has
-    /// returned.
+    /// The thread is about to end: it is lent nothing any more, and no lender touches it when this
+    /// has returned.
     pub fn close(&self, home: impl Fn()) {
         while !self.goes(HOME, GONE) {
             self.goes_home(&home);

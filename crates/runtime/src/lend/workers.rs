@@ -1,4 +1,5 @@
-//! Whose threads may be lent a core, and which cores they have. README.md, "Cores that are lent".
+//! By worker: its own core, and whether its thread may be lent another. See README.md in this
+//! folder.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -17,12 +18,12 @@ use crate::team::Team;
 /// system.
 pub const STALLED_AFTER: Duration = Duration::from_micros(4);
 
-/// By worker, whether its thread may be lent a core, and is.
+/// The lending state of all workers.
 pub struct CoreLending {
     workers: Box<[CachePadded<WorkerCore>]>,
-    /// By kind, how fast it is.
+    /// Indexed by kind: its capacity.
     capacities: PerKind<u32>,
-    /// By kind, the worker that looks after the others while it sleeps.
+    /// Indexed by kind: the worker that polls the others while it sleeps.
     monitors: PerKind<CachePadded<AtomicUsize>>,
 }
 
@@ -34,7 +35,7 @@ struct WorkerCore {
     home: OnceLock<Home>,
     may_lend: bool,
     kind: KindId,
-    /// Those on no faster cores are from this one on.
+    /// The first worker on a core that is no faster.
     no_faster: usize,
     /// Neither looking nor asleep.
     is_at_work: AtomicBool,
@@ -48,7 +49,7 @@ struct Home {
     before: CpuSet,
 }
 
-/// What has come of a core that a worker was to be lent.
+/// What came of lending a core.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LendOutcome {
     /// It has another's.
@@ -62,7 +63,7 @@ pub enum LendOutcome {
 }
 
 impl CoreLending {
-    /// Of a team, none of whom has begun.
+    /// The state of a team before its threads begin.
     pub fn new(team: &Team) -> Self {
         let core = |worker| WorkerCore {
             home: OnceLock::new(),
@@ -82,11 +83,11 @@ impl CoreLending {
     /// This thread is this worker, and keeps to this core, where it could run elsewhere before.
     pub fn register_current_thread(&self, worker: usize, cpu: u32, before: CpuSet) {
         let core = &self.workers[worker];
-        // Where its clock says nothing, nor do those of others.
+        // A thread whose clock ticks too seldom takes no part.
         let thread = OsThread::current()
             .filter(|thread| core.may_lend && thread.tells_that_it_runs(STALLED_AFTER));
         if let Some(thread) = thread {
-            // Each worker comes once: there is nobody else's to overwrite.
+            // Each worker registers once.
             let _ = core.home.set(Home { thread, cpu, before });
         }
     }
@@ -110,35 +111,36 @@ impl CoreLending {
     /// It has no lock any more. By its own thread.
     #[inline]
     pub fn has_unlocked(&self, worker: usize) {
-        // Whoever waits for that on the same core cannot have it before this one leaves.
+        // The lender waits for the lock on the same core, and cannot have it before this thread
+        // leaves.
         if self.workers[worker].state.is_until_unlocked() {
             self.goes_home(worker);
         }
     }
 
-    /// Whether it may lend its core, and be lent another's.
+    /// True if it may lend its core and be lent another.
     pub fn takes_part(&self, worker: usize) -> bool {
         self.workers[worker].home.get().is_some()
     }
 
-    /// Whether it has its own core.
+    /// True if it has its own core.
     pub fn is_home(&self, worker: usize) -> bool {
         self.workers[worker].state.is_home()
     }
 
-    /// Whom it may lend its core to: those on faster ones would be slower there, once they run
-    /// again.
+    /// The workers that it may lend its core to. Those on faster cores would be slower here, once
+    /// they run again.
     pub fn borrowers(&self, lender: usize) -> Range<usize> {
         self.workers[lender].no_faster..self.workers.len()
     }
 
-    /// Whether the core of the one is slower than the other's.
+    /// True if the core of the first is slower than that of the second.
     pub fn is_slower(&self, worker: usize, than: usize) -> bool {
         self.workers[worker].kind > self.workers[than].kind
     }
 
-    /// It is about to sleep: whether it is the one of its kind that looks after those at work
-    /// meanwhile. Nobody need where nobody is.
+    /// Called by a worker that is about to sleep. True: it is now the monitor of its kind. No
+    /// monitor is needed while no worker is at work.
     pub fn becomes_monitor(&self, worker: usize) -> bool {
         let monitor = &self.monitors[self.workers[worker].kind];
         self.takes_part(worker)
@@ -149,7 +151,7 @@ impl CoreLending {
                 .is_ok()
     }
 
-    /// Who is at work, on its own core, of those that it could lend its to.
+    /// The workers that it could lend its core to and that are at work on their own cores.
     pub fn at_work(&self, worker: usize) -> impl Iterator<Item = usize> + '_ {
         let is_at_work =
             |core: &WorkerCore| core.is_at_work.load(Ordering::Relaxed) && core.state.is_home();
@@ -165,23 +167,23 @@ impl CoreLending {
         }
     }
 
-    /// Whether somebody looks after those at work.
+    /// True if there is a monitor.
     pub fn has_monitor(&self) -> bool {
         self.monitors.0.iter().any(|monitor| monitor.load(Ordering::Relaxed) != NO_WORKER)
     }
 
-    /// What it has had of cores, its own and others'.
+    /// Its scheduling times so far, on its own core and on others'.
     pub fn sched_times(&self, worker: usize) -> Option<SchedTimes> {
         self.workers[worker].home.get()?.thread.sched_times()
     }
 
-    /// Whether it has that one's core.
+    /// True if it has the core of that lender.
     pub fn is_lent_by(&self, worker: usize, lender: usize) -> bool {
         self.workers[worker].state.lender() == Some(lender)
     }
 
-    /// Whether a worker that has had this of another's core got no less done there than three
-    /// quarters of what it would on its own, if it had that for itself, which it need not have.
+    /// True if the borrowed core did at least 75 % of the work that the worker's own core would
+    /// have done in the same time.
     pub fn pays_off(&self, lender: usize, borrower: usize, had: SchedTimes) -> bool {
         let [there, at_home] =
             [lender, borrower].map(|worker| u128::from(self.capacities[self.workers[worker].kind]));
@@ -222,8 +224,8 @@ impl CoreLending {
 
     /// It has woken another. By its own thread.
     pub fn has_woken(&self, worker: usize, other: usize) {
-        // Who counts as awake, and as looking, is to be so: not queued behind the one that has its
-        // core.
+        // A woken worker counts as awake and idle: it must not be queued behind the thread that has
+        // its core.
         if self.is_lent_by(worker, other) {
             self.goes_home(worker);
         }
@@ -244,7 +246,7 @@ impl WorkerCore {
         if let Some(home) = self.home.get()
             && !home.thread.keep_to(home.cpu)
         {
-            // That core may not be used any more. Better anywhere than on somebody else's.
+            // The core may not be used any more. Any core is better than a borrowed one.
             home.thread.let_run_on(&home.before);
         }
     }

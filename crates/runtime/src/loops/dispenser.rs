@@ -1,5 +1,5 @@
-//! Who gets which iterations: the policy, and what it needs around it where workers are threads.
-//! Sequential; the loop keeps it behind a mutex.
+//! The chunk dispenser: which worker gets which iterations. It is the policy, with what that needs
+//! where workers are threads; sequential code, behind the loop's mutex.
 
 use evenkeel_machine::{KindId, Nanos, PerKind};
 use evenkeel_policy::loops::tail::{self, Faster};
@@ -9,16 +9,14 @@ use super::Schedule;
 
 /// A chunk that took this long tells how long an iteration takes.
 const MEASURABLE: Nanos = Nanos::from_micros(1);
-/// What taking a chunk costs: a mutex that others want, the lines of memory behind it, two looks at
-/// the clock, what the policy notes. (Measured from loops' times with chunks of several lengths:
-/// 0.45 to 0.95 us.)
+/// The cost of taking a chunk: a contended mutex, the lines of memory behind it, two looks at the
+/// clock, the policy's notes. (From loops' times with chunks of several lengths: 0.45 to 0.95 us.)
 const TAKE_COST: Nanos = Nanos(500);
-/// No chunk, on the kind of core that has told how long an iteration takes, and no piece of a share
-/// should take longer, however long the loop: for so long nobody can help with it.
+/// No chunk and no piece of a share takes longer than this on the measured kind of core: for so
+/// long no other worker can help with it.
 const LONGEST: Nanos = Nanos::from_micros(400);
-/// What a loop took the last time counts unless its first chunk takes longer by more than this.
-/// (Where each worker begins with a part of its own, pieces of that are as long as suits what is
-/// seen from the first on.)
+/// The time of the last run counts unless the first chunk takes so many times as long. (If each
+/// worker begins with a part of its own, pieces of that follow what is seen from the first on.)
 const CHANGED: f64 = 8.0;
 /// The first chunk of a loop that is remembered is at most this part of a worker's fair share: it
 /// may be another loop by now.
@@ -30,12 +28,12 @@ const PIECE: (Nanos, Nanos) = (Nanos::from_micros(25), LONGEST);
 /// Between these, a piece is what is left of the loop / (so many x workers).
 const PIECES_LEFT: u64 = 4;
 
-/// What is known of a loop from the times before.
+/// What is known of a loop from past runs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PastRuns<'a> {
     /// Nanoseconds per iteration.
     pub iteration_ns: Option<f64>,
-    /// By worker, how fast that one was, in any unit; empty: nothing is known.
+    /// Indexed by worker: its speed, in any unit. Empty: nothing is known.
     pub speeds: &'a [f64],
 }
 
@@ -54,10 +52,10 @@ pub struct ChunkDispenser {
     /// those in shares.
     left: u64,
     places: Box<[Place]>,
-    /// How many places nobody has.
+    /// How many places are free.
     free: usize,
     stage: Stage,
-    /// By kind, iterations done and the time they took.
+    /// Indexed by kind: iterations done and the time they took.
     done: PerKind<(u64, Nanos)>,
     /// How many the first piece on each kind has at most, where there was no sizing: it may be
     /// another loop by now.
@@ -68,14 +66,13 @@ pub struct ChunkDispenser {
 #[derive(Clone, Copy, Default)]
 struct Place {
     is_taken: bool,
-    /// What it has been handed out and has not begun. Taken piece by piece, so that others can help
-    /// with what turns out to be too much.
+    /// Iterations handed out and not begun. They are taken piece by piece, so that others can help.
     share: Chunk,
     /// While a chunk is being done: the kind of the core that does it, when it began, and how many
     /// iterations it has.
     at_work: Option<(KindId, Nanos, u64)>,
-    /// Whether whoever had it has left what is there to others: its share, and what the policy has
-    /// yet for it.
+    /// True if its worker has left the rest to others: the share, and what the policy still has for
+    /// it.
     has_declined: bool,
     /// Iterations that the worker of this number has done, at whatever place, and when it had,
     /// since the loop began.
@@ -94,7 +91,7 @@ enum Stage {
 }
 
 impl ChunkDispenser {
-    /// So many iterations for so many workers, at least one.
+    /// A dispenser of so many iterations for so many workers, at least one.
     pub fn new(schedule: Schedule, iterations: u64, workers: usize, before: PastRuns<'_>) -> Self {
         let mut dispenser = Self {
             schedule,
@@ -116,7 +113,7 @@ impl ChunkDispenser {
         } else if let Some(iteration_ns) =
             before.iteration_ns.filter(|_| schedule.is_kept() && !before.speeds.is_empty())
         {
-            // Where each begins is known, and sizing would have them begin elsewhere.
+            // Each worker's beginning is known, and sizing would begin elsewhere.
             dispenser.first = first;
             dispenser.begin_policy(0, dispenser.unit(0, iteration_ns), before.speeds);
         } else {
@@ -140,7 +137,7 @@ impl ChunkDispenser {
         within(chunk(span(share, iteration_ns)).min(LONGEST), iteration_ns).max(1)
     }
 
-    /// Whether there is a place for somebody more.
+    /// True if one more worker may come in.
     pub const fn has_place(&self) -> bool {
         self.free > 0
     }
@@ -155,9 +152,9 @@ impl ChunkDispenser {
         Some(place)
     }
 
-    /// The next chunk for whoever has a place. One for whom nothing is left takes the place of a
-    /// worker that has not come, then a part of somebody's share, then the place of a worker that
-    /// has left. None: nothing is left, or nothing that faster workers would not end sooner.
+    /// The next chunk for the worker at a place. A worker that is given nothing takes the place of
+    /// one that has not come, then a part of another's share, then the place of one that has left.
+    /// None: nothing is left that faster workers would not end sooner.
     pub fn take(&mut self, place: &mut usize, kind: KindId, now: Nanos) -> Option<Chunk> {
         while self.places[*place].share.count == 0 {
             if let Some(chunk) = self.hand_out(*place, kind) {
@@ -188,15 +185,15 @@ impl ChunkDispenser {
         Some(piece)
     }
 
-    /// The place of a worker that has declined, and what the policy has for it yet. Others are not
-    /// invited to it: of those who are idle most would decline, too.
+    /// The place of a worker that has declined, for what the policy still has for it. Other workers
+    /// are not invited: most idle ones would decline, too.
     fn left_behind(&mut self) -> Option<usize> {
         let place = self.places.iter().position(|place| place.has_declined)?;
         self.places[place].has_declined = false;
         Some(place)
     }
 
-    /// Whether whoever has this place has left the rest of the loop to faster workers.
+    /// True if the worker at this place has left the rest of the loop to faster workers.
     pub fn has_declined(&self, place: usize) -> bool {
         self.places[place].has_declined
     }
@@ -222,8 +219,8 @@ impl ChunkDispenser {
         }
     }
 
-    /// Whether shares are taken piece by piece: those that follow from a ratio that was sampled,
-    /// which may have been wrong or have changed.
+    /// The least piece of a share, if shares are taken piece by piece: those that follow from a
+    /// sampled ratio, which may have been wrong or have changed.
     fn pieces(&self) -> Option<u64> {
         match &self.stage {
             Stage::Policy { unit, .. } if self.schedule.samples() => Some(*unit),
@@ -250,7 +247,7 @@ impl ChunkDispenser {
 
     /// The shortest piece of a share that is worth to be taken on a kind.
     fn least(&self, unit: u64, kind: KindId) -> u64 {
-        // Of a short loop no longer than the chunk that costs least, where that has been found out.
+        // In a short loop, no longer than the chunk that costs least, once that has been found out.
         let iteration_ns = self.fastest_iteration_ns().filter(|_| self.schedule.needs_unit());
         self.within(
             iteration_ns.map_or(PIECE.0, |iteration_ns| PIECE.0.min(span(unit, iteration_ns))),
@@ -266,7 +263,7 @@ impl ChunkDispenser {
 
     /// The second half of the longest share.
     fn help(&mut self) -> Option<Chunk> {
-        // What a chunk was to be may be too much, of a loop that is not what it was.
+        // The planned chunk may be too long if the loop is not what it was.
         let most = self
             .fastest_iteration_ns()
             .map_or(u64::MAX, |iteration_ns| within(LONGEST, iteration_ns));
@@ -305,8 +302,8 @@ impl ChunkDispenser {
         tail::leaves(now.saturating_add(span(count, own)), count, left, &mut faster)
     }
 
-    /// How long the chunks that are out may take, on the kind of core that has told; pieces are
-    /// short at the end.
+    /// How long the chunks that are out may take, on the measured kind of core; pieces are short at
+    /// the end.
     pub fn longest_chunk_time(&self) -> Nanos {
         match &self.stage {
             Stage::Policy { unit, .. } if !self.schedule.samples() => self
@@ -359,17 +356,17 @@ impl ChunkDispenser {
             .map(|&(count, time)| time.0 as f64 / count as f64)
     }
 
-    /// By worker, iterations per nanosecond from the beginning of the loop to the end of its last:
-    /// what it may begin with the next time, so that all end together. (Not how many it did: who is
-    /// done early finds little that is worth to be helped with, and would have less from time to
-    /// time.)
+    /// Indexed by worker: iterations per nanosecond from the beginning of the loop to the end of
+    /// its last chunk. The next run begins with these, so that all end together. (Counts alone
+    /// would not do: a worker that is done early finds little to help with, and would have less
+    /// each time.)
     pub fn speeds(&self) -> impl ExactSizeIterator<Item = f64> + Clone {
         self.places
             .iter()
             .map(|Place { did: (count, end), .. }| *count as f64 / end.0.max(1) as f64)
     }
 
-    /// Whether it was stopped.
+    /// True if it was stopped.
     pub const fn is_over(&self) -> bool {
         matches!(self.stage, Stage::Over)
     }
@@ -381,14 +378,13 @@ impl ChunkDispenser {
     }
 }
 
-/// How long chunks of such a share should take: of length x there are share / x to take, and who
-/// has the last one is late by half of it in the mean. The sum is least at x = sqrt(2 taking
-/// share).
+/// How long chunks of such a share should take. There are share / x chunks of length x to take, and
+/// the last one is late by x / 2 in the mean: the sum is least at x = sqrt(2 * take * share).
 fn chunk(share: Nanos) -> Nanos {
     Nanos((2.0 * TAKE_COST.0 as f64 * share.0 as f64).sqrt() as u64)
 }
 
-/// Iterations of such a pace that take so long.
+/// Iterations that take so long, at so many nanoseconds each.
 fn within(span: Nanos, iteration_ns: f64) -> u64 {
     (span.0 as f64 / iteration_ns.max(f64::MIN_POSITIVE)) as u64
 }

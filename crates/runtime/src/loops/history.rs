@@ -1,11 +1,10 @@
-//! What loops were like the last times: who runs a loop again need not find out anew how many
-//! iterations make a chunk, nor which share is whose (`shares.rs`), nor whether it pays to share
-//! it.
+//! What a worker remembers of loops that it has called: how long a chunk is to be, each worker's
+//! share (`shares.rs`), and if sharing pays.
 //!
-//! Sharing has its price: a ticket, perhaps a wake-up, and at the end the wait for whoever has the
-//! last chunk. Of a short loop that may be more than the others take off, for they are slower, or
-//! are preempted with a chunk in hand. So what a short loop took is compared with what it would
-//! have taken its caller alone:
+//! Sharing costs a ticket, perhaps a wake-up, and the wait for the last chunk at the end. In a
+//! short loop that may be more than the others take off: they are slower, or are preempted with a
+//! chunk. So the time of a short loop is compared with the time that it would have taken its caller
+//! alone:
 //!
 //! ```text
 //! shared   time from beginning to end / iterations, mean over the loops that were shared, above
@@ -17,11 +16,11 @@
 //!          whether that has changed
 //! ```
 //!
-//! So to look again costs at most 1/64 of the time, however dear it is, and where it turns out well
-//! the next loop is shared, too.
+//! So to look again costs at most 1/64 of the time, however dear it is. If it turns out well, the
+//! next loop is shared, too.
 //!
-//! A loop is short if it takes its caller less than a time slice: that is how long somebody is away
-//! who is preempted.
+//! A loop is short if it takes its caller less than a time slice: for so long a preempted worker is
+//! away.
 
 use std::cell::{Cell, RefCell};
 
@@ -30,22 +29,24 @@ use evenkeel_machine::Nanos;
 use super::dispenser::PastRuns;
 use super::shares::Shares;
 
-/// Places for loops. One whose places are all taken drives another out, and that finds out anew.
+/// Places for loops. A loop that finds all of its places taken evicts another, which is then
+/// measured anew.
 const LOOPS: usize = 64;
 /// Places that a loop may be in, from its own on. If it had but one, two of a program's ten loops
 /// would share one in every second program, and find out anew each time that they take turns.
 const PROBES: usize = 16;
 /// A mean forgets what is further back than about so many loops,
 const MEMORY: f64 = 16.0;
-/// and than about so many nanoseconds: sixteen time slices, so that the one loop in whose midst
-/// somebody was preempted does not outweigh all the others.
+/// and than about so many nanoseconds: sixteen time slices, so that one loop with a preempted
+/// worker does not outweigh all the others.
 const MEMORY_SPAN: f64 = 64e6;
 /// A mean of fewer says nothing yet.
 const FEWEST: f64 = 8.0;
-/// Where it does not pay, how much of the time may be lost by sharing all the same now and then.
+/// If sharing does not pay, the part of the time that may be lost by sharing now and then all the
+/// same.
 const EXPLORATION: f64 = 1.0 / 64.0;
 
-/// Of no loop.
+/// No loop's code.
 const NO_CODE: usize = 0;
 
 /// Longer loops are always shared, nanoseconds. Linux lets a thread run for about 3 ms before the
@@ -53,10 +54,10 @@ const NO_CODE: usize = 0;
 /// ms at most.
 const LONGEST_ALONE: f64 = 4e6;
 
-/// Of one worker, by the loops that it has called.
+/// The loops that one worker has called.
 pub struct LoopHistory {
     known: [Cell<Known>; LOOPS],
-    /// Of the loop in the same place.
+    /// Shares of the loop in the same place.
     shares: [RefCell<Shares>; LOOPS],
 }
 
@@ -67,10 +68,10 @@ impl Default for LoopHistory {
     }
 }
 
-/// What is known of a loop; all times are nanoseconds per iteration.
+/// What is known of a loop; all times are in nanoseconds per iteration.
 #[derive(Clone, Copy)]
 struct Known {
-    /// What is called: it identifies the loop.
+    /// The address of its code, which identifies it.
     code: usize,
     /// The last time, on the fastest kind of core.
     iteration_ns: Option<f64>,
@@ -103,7 +104,7 @@ pub struct LoopTimes {
 /// How a loop was run.
 #[derive(Clone, Copy, Debug)]
 pub enum RunMode {
-    /// By its caller.
+    /// By its caller alone.
     Alone,
     /// Others could take part from the beginning: its time per iteration from beginning to end.
     Shared(f64),
@@ -119,18 +120,18 @@ impl LoopHistory {
         (hash >> (u64::BITS - LOOPS.ilog2())) as usize
     }
 
-    /// Where a loop may be, its own place first.
+    /// The places that a loop may be in, its own first.
     fn places(&self, code: usize) -> impl Iterator<Item = usize> {
         let own = self.own_place(code);
         (own..own + PROBES).map(|place| place % LOOPS)
     }
 
-    /// Where a loop is.
+    /// The place of a loop.
     fn place(&self, code: usize) -> Option<usize> {
         self.places(code).find(|&place| self.known[place].get().code == code)
     }
 
-    /// Where a loop is, or may be put.
+    /// The place of a loop, or one for it.
     fn place_for(&self, code: usize) -> usize {
         let free = || self.places(code).find(|&place| self.known[place].get().code == NO_CODE);
         self.place(code).or_else(free).unwrap_or_else(|| self.own_place(code))
@@ -140,7 +141,7 @@ impl LoopHistory {
         Some(self.known[self.place(code)?].get())
     }
 
-    /// Calls `with` with what is known of the loop whose code is at this address.
+    /// Calls `with` with what is known of the loop with its code at this address.
     pub fn past_runs<R>(&self, code: usize, with: impl FnOnce(PastRuns<'_>) -> R) -> R {
         let Some(place) = self.place(code) else { return with(PastRuns::default()) };
         let shares = self.shares[place].borrow();
@@ -157,7 +158,7 @@ impl LoopHistory {
         (iteration_ns * iterations as f64 <= LONGEST_ALONE).then_some(iteration_ns)
     }
 
-    /// So it went.
+    /// Learns from a run.
     pub fn learn(&self, code: usize, times: LoopTimes) {
         let place = self.place_for(code);
         let mut known = self.known[place].get();
@@ -185,7 +186,7 @@ impl LoopHistory {
         self.known[place].set(known);
     }
 
-    /// By worker, so fast it was, in a loop that has been learnt from and took so long.
+    /// Learns each worker's speed, in a run that has been learnt from and took so long.
     pub fn learn_shares(
         &self,
         code: usize,
@@ -234,7 +235,7 @@ mod tests {
     use super::*;
 
     impl LoopHistory {
-        /// The pace, the last time.
+        /// Nanoseconds per iteration in the last run.
         pub fn last(&self, code: usize) -> Option<f64> {
             self.known(code)?.iteration_ns
         }

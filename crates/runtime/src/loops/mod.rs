@@ -42,7 +42,7 @@ macro_rules! index {
         impl sealed::Sealed for $type {}
         impl Index for $type {
             fn count(range: &Range<Self>) -> u64 {
-                // Of a range that is longer than that nobody sees the end.
+                // The end of a longer range is never reached.
                 let length = range.end.wrapping_sub(range.start) as $unsigned;
                 if range.start < range.end { u64::try_from(length).unwrap_or(u64::MAX) } else { 0 }
             }
@@ -135,8 +135,8 @@ impl<T: Index> Over<'_, T> {
         self
     }
 
-    /// Tells it from other loops whose body is the same code: what was learnt of the last one with
-    /// this number, not 0, counts for it. For bindings, whose loops all have one body.
+    /// Tells it from other loops with the same code as body: what was learnt of the last one with
+    /// this number, not 0, counts for it. For bindings, which have one body for all loops.
     #[doc(hidden)]
     #[must_use]
     pub const fn known_as(mut self, code: usize) -> Self {

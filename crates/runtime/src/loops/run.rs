@@ -1,4 +1,5 @@
-//! Running a loop: tickets for whoever is idle, chunks for whoever has come. README.md, "Loops".
+//! Running a loop: tickets for idle workers, chunks for those that have come. See README.md in this
+//! folder.
 #![expect(unsafe_code, reason = "tickets point to the caller's stack")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -29,7 +30,7 @@ const OVERDUE: f64 = 2.0;
 /// which is looked at after each of so many parts of it.
 const PARTS: u64 = 8;
 
-/// What those who look on see of a loop: its name, and its first number.
+/// A loop as traces show it: its name, and its first number.
 #[derive(Clone, Copy)]
 pub struct Shown {
     pub label: Label,
@@ -55,7 +56,7 @@ struct Shared<'a, B> {
     dispenser: Mutex<ChunkDispenser>,
     /// Tickets that lie in deques.
     lying: AtomicUsize,
-    /// Those, and tickets whose takers are at work.
+    /// Those, and tickets with a worker that takes part.
     out: AtomicUsize,
     caller: usize,
     began: Instant,
@@ -64,8 +65,8 @@ struct Shared<'a, B> {
     panic: Mutex<Option<Payload>>,
 }
 
-/// Runs `iterations` of a loop on a worker and whoever is idle. What is known of it is under its
-/// code, or its body's where it has none of its own.
+/// Runs `iterations` of a loop on a worker, with the help of idle ones. The loop is remembered
+/// under `code`, or under the address of its body's code.
 pub fn run<B: Body>(
     worker: &Worker,
     schedule: Schedule,
@@ -84,8 +85,8 @@ pub fn run<B: Body>(
     }
     let code = code.unwrap_or(Shared::<B>::run as *const () as usize);
     let began = Instant::now();
-    // Who has said how a loop is to be shared out has said that it is to be. On cores of one kind
-    // nobody has the last chunk for longer than the caller would.
+    // A stated schedule is a wish to share the loop. On cores of one kind no worker has the last
+    // chunk for longer than the caller would.
     let may_be_alone = schedule.needs_unit() && worker.registry().give_way.is_some();
     let alone = worker.loop_history.alone(code, iterations).filter(|_| may_be_alone);
     let mut before = 0;
@@ -185,7 +186,7 @@ impl<B: Body> Shared<'_, B> {
     }
 
     /// # Safety
-    /// The head is that of a `Self`, whose caller waits until all tickets are back.
+    /// The head is that of a `Self` with a caller that waits until all tickets are back.
     unsafe fn run(head: NonNull<Head>, worker: &Worker) {
         worker.credits.give_back(worker);
         // SAFETY: the head is the first field; the caller waits for this ticket.
@@ -217,14 +218,14 @@ impl<B: Body> Shared<'_, B> {
             }
             let mut local = self.body.begin();
             while let Some(chunk) = next {
-                // Before the chunk, which may be a long one: whoever becomes idle meanwhile finds a
-                // way in.
+                // Before the chunk, which may be a long one: a worker that becomes idle meanwhile
+                // finds a way in.
                 if has_place && self.lying.load(Ordering::Relaxed) == 0 {
                     self.publish(worker);
                     published += 1;
                 }
-                // Waiting for the hand, or waking somebody, takes longer than many a chunk: neither
-                // is counted.
+                // Waiting for the dispenser, and waking a worker, take longer than many a chunk:
+                // neither is counted.
                 let first = self.before + chunk.first;
                 let time = self.shown.chunk(worker, first, chunk.count);
                 let since = self.now();
@@ -250,7 +251,7 @@ impl<B: Body> Shared<'_, B> {
             self.dispenser().stop();
             keep_first(&self.panic, payload);
         }
-        // Those that nobody took.
+        // Tickets that no worker took.
         while published > 0 && worker.take_back(self.ticket()) {
             self.lying.fetch_sub(1, Ordering::Relaxed);
             self.out.fetch_sub(1, Ordering::Relaxed);

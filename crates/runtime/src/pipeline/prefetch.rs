@@ -19,7 +19,7 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::registry::Registry;
 use crate::worker::Worker;
 
-/// Of a source that answers within this it is not asked whether it has waited or worked.
+/// A source that answers within this time counts as one that has not waited.
 const SOON: Duration = Duration::from_millis(1);
 
 /// See the file's head.
@@ -29,9 +29,9 @@ pub struct Prefetch {
     first_slow: usize,
     /// How many of them are in a stage.
     slow_at_work: AtomicUsize,
-    /// Whether the source took longer than [`SOON`] when it was asked last.
+    /// True if the source took longer than [`SOON`] when it was asked last.
     took_long: AtomicBool,
-    /// Whether it waited then, rather than work.
+    /// True if it waited then, rather than work.
     waited: AtomicBool,
 }
 
@@ -50,7 +50,7 @@ impl Prefetch {
         }
     }
 
-    /// Has the source asked, by whoever has the baton.
+    /// Asks the source, by the worker that has the baton.
     pub fn watch<T>(&self, ask: impl FnOnce() -> T) -> T {
         if self.first_slow == usize::MAX {
             return ask();
@@ -68,7 +68,7 @@ impl Prefetch {
         item
     }
 
-    /// Whether so many items may be ahead, and this worker is one to take them.
+    /// True if so many items may be taken ahead, and this worker is one to take them.
     pub fn may_have(&self, items: usize, registry: &Registry) -> bool {
         items <= self.slow_at_work.load(Ordering::Relaxed)
             && !self.waited.load(Ordering::Relaxed)

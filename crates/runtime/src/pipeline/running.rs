@@ -9,8 +9,8 @@ use crate::registry::Registry;
 use super::chain::Accept;
 use super::prefetch::Prefetch;
 
-/// A source and the stages behind it. Whoever has the *baton* may ask the source. There is one:
-/// with a task that asks, or, while as many items are under way as may be, laid down here.
+/// A source and the stages behind it. The worker with the *baton* may ask the source. There is one
+/// baton: with a task that asks, or left here while as many items are under way as may be.
 pub struct RunningPipeline<I: Iterator, A> {
     items: Mutex<Items<I>>,
     waiting: Mutex<Waiting<I::Item>>,
@@ -26,7 +26,7 @@ struct Items<I> {
 struct Waiting<T> {
     /// Tickets: how many more items may be under way.
     free: usize,
-    /// Whether the baton has been laid down: the next ticket that is given back goes with it.
+    /// True if the baton is here: the next ticket that is given back goes with it.
     baton: bool,
     /// Items, and their numbers, that have been taken for others, the first first: as many as there
     /// are tasks to begin with one ([`RunningPipeline::begin`]).
@@ -40,18 +40,17 @@ pub struct Flow<'scope> {
     pub spawner: Spawner<'scope>,
     /// The item's way out.
     pub exit: &'scope dyn Exit,
-    /// To be told of who is at work.
+    /// Told of workers that are at work in a stage.
     pub prefetch: &'scope Prefetch,
 }
 
-/// Where items leave.
+/// The end of the pipeline.
 pub trait Exit: Sync {
     /// An item has left.
     fn leave<'scope>(&'scope self, spawner: Spawner<'scope>);
 }
 
-/// What is locked here is whole at any time: a panic of the source leaves a source that is not
-/// asked again.
+/// Locks data that is consistent even after a panic: a source that panicked is not asked again.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -63,7 +62,7 @@ where
 {
     /// Nothing is under way; so many items may be, at least one.
     pub fn new(iterator: I, in_flight: usize, registry: &Registry, first: A) -> Self {
-        // The first ticket is that of whoever calls `feed` first.
+        // The first ticket goes with the first call of `feed`.
         let waiting = Waiting { free: in_flight - 1, baton: false, prefetched: VecDeque::new() };
         let items = Items { iterator, taken: 0 };
         Self {
@@ -74,9 +73,9 @@ where
         }
     }
 
-    /// With the baton and a ticket: takes an item, passes the baton on, and goes with the item.
-    /// Before that, where slow workers lack them, items for these: then its own is the one that has
-    /// waited longest, so that none waits for long.
+    /// Called with the baton and a ticket: takes an item, passes the baton on, and goes with the
+    /// item. If slow workers lack items, it takes some for them first: its own is then the one that
+    /// has waited longest.
     pub fn feed<'scope>(&'scope self, spawner: Spawner<'scope>) {
         // No more is asked of the source once something has failed.
         while !spawner.is_cancelled()
@@ -104,7 +103,7 @@ where
         }
     }
 
-    /// Goes with an item that was taken for whoever comes here.
+    /// Goes with an item that was taken ahead.
     fn begin<'scope>(&'scope self, flow: Flow<'scope>) {
         let item = lock(&self.waiting).prefetched.pop_front();
         if let Some((number, item)) = item {
@@ -114,7 +113,7 @@ where
 
     /// The next item, and its number.
     fn ask(&self) -> Option<(u64, I::Item)> {
-        // Only who has the baton comes here: nobody waits while the source works.
+        // Only the worker with the baton comes here: none waits while the source works.
         let mut items = lock(&self.items);
         let item = items.iterator.next()?;
         items.taken += 1;

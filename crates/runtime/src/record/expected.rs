@@ -24,7 +24,7 @@ const SIZE: Nanos = Nanos(1_000);
 /// moving average.
 const CHANGED: f64 = 5.0;
 
-/// What was said of a recorded task.
+/// What the program said of a recorded task.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Note {
     /// Its name.
@@ -52,13 +52,13 @@ impl Named {
 /// See the file's head.
 pub struct Expected {
     kinds: Vec<KindOfCore>,
-    /// By phase of the graph.
+    /// Indexed by phase of the graph.
     names: Vec<Named>,
 }
 
 impl Expected {
-    /// Of tasks of which this was said, and what they are as tasks of a graph: their size, and
-    /// their name as a phase.
+    /// Expectations of tasks with these notes, and the tasks of the graph: each with its size, and
+    /// its name as a phase.
     pub fn new(notes: &[Note], kinds: &[KindOfCore], costs: &Costs) -> (Self, Vec<Task>) {
         let mut names: Vec<(Option<&'static str>, Named, u64, u64)> = Vec::new();
         let mut phase_of = Vec::with_capacity(notes.len());
@@ -93,13 +93,13 @@ impl Expected {
         self.names[phase.index()].label
     }
 
-    /// What a task of mean size would have taken, where one of this work took this time.
+    /// The time of a task of mean size, given the time of this one.
     pub fn of_mean_size(&self, task: &Task, time: Nanos) -> Nanos {
         let size = self.names[task.phase.index()].size();
         Nanos((time.0 as f64 * size.0 as f64 / task.work.0 as f64).round() as u64)
     }
 
-    /// By phase, nanoseconds for a unit of work on each kind, as far as is known now.
+    /// Indexed by phase: nanoseconds for a unit of work on each kind, as far as is known now.
     pub fn unit_costs(&self, costs: &Costs) -> Vec<PerKind<f64>> {
         let on_fastest: Vec<_> =
             self.names.iter().map(|named| self.on_fastest(named, costs)).collect();
@@ -137,7 +137,7 @@ fn slowness(kind: &KindOfCore) -> f64 {
     f64::from(FULL_CAPACITY) / f64::from(kind.capacity.max(1))
 }
 
-/// Whether paces differ by so much that what was planned with the old ones is to be planned anew.
+/// True if costs differ by so much that a plan made with the old ones is to be made anew.
 pub fn have_changed(
     old: &[PerKind<f64>],
     new: &[PerKind<f64>],

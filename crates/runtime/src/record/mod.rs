@@ -27,18 +27,18 @@ use expected::Note;
 use run::Steps;
 use scheduled::ScheduledGraph;
 
-/// What a recorded task does, each time that it runs, in the scope of the run.
+/// The body of a recorded task, called in the scope of each run.
 pub type Action<'env> = Box<dyn Fn(&ScopeCore) + Send + Sync + 'env>;
 
-/// Where tasks are recorded: see [`Pool::record`]. `E` is what tasks return that may fail.
+/// Records tasks: see [`Pool::record`]. `E` is the error of tasks that may fail.
 pub struct Recorder<'env, E = Infallible> {
     actions: Vec<Action<'env>>,
-    /// By task, what was said of it.
+    /// Indexed by task: what the program said of it.
     notes: Vec<Note>,
-    /// Who goes before whom.
+    /// Edges: the first task runs before the second.
     edges: Vec<(u32, u32)>,
-    /// By the address of a handle. They are borrowed for as long as the graph: no other can come to
-    /// be there.
+    /// Indexed by the address of a handle. Handles are borrowed for as long as the graph: no other
+    /// can come to be there.
     records: HashMap<*const Handle, Record<u32>>,
     handles: PhantomData<&'env Handle>,
     errors: Arc<FirstError<E>>,
@@ -151,7 +151,7 @@ impl Pool {
                 Ok(scheduled) => scheduled,
                 Err(error) => unreachable!("a task waits for earlier ones: {error}"),
             };
-        // The policy wants to know what they cost, whoever else does.
+        // The policy needs costs, so names are learnt in any case.
         let mut graph = recorder.graph(self, |name| self.registry.costs.label(name));
         graph.steps.schedule_by(scheduled);
         Ok(graph)
@@ -179,7 +179,7 @@ impl<'env, E> Recorder<'env, E> {
         recorder
     }
 
-    /// What has been recorded. `label`: the number of a name.
+    /// The recorded graph. `label`: the number of a name.
     fn graph(self, pool: &Pool, label: impl Fn(&'static str) -> Label) -> Graph<'_, 'env, E> {
         let labels = self.notes.iter().map(|note| note.name.map_or_else(Label::default, &label));
         let steps = Steps::new(labels.zip(self.actions).collect(), &self.edges);
@@ -218,8 +218,8 @@ impl<'env, E> RecordedTask<'_, 'env, E> {
         self.access(resource, Mode::Writes)
     }
 
-    /// What it is called in traces; its cost is learnt with that of others of the same name, as
-    /// that of [`crate::Task::label`].
+    /// Its name in traces; its cost is learnt with that of others of the same name, as that of
+    /// [`crate::Task::label`].
     pub const fn label(mut self, name: &'static str) -> Self {
         self.note.name = Some(name);
         self
@@ -317,7 +317,7 @@ impl<E> Graph<'_, '_, E> {
         self.steps.len()
     }
 
-    /// Whether it has none.
+    /// True if it has none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

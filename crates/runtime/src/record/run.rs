@@ -24,8 +24,8 @@ use crate::worker::Worker;
 use super::Action;
 use super::scheduled::{ActiveRun, ScheduledGraph};
 
-/// Steps that wait for nobody, in one job: few enough to be shared out, enough that sharing out
-/// does not count.
+/// Steps without predecessors in one job: few enough to be shared out, enough that sharing out does
+/// not count.
 const STARTS: usize = 64;
 /// Steps that a worker does one after the other before it looks whether what it waits for has come.
 const IN_ONE_GO: usize = 64;
@@ -38,33 +38,33 @@ struct Step<'env> {
     /// How many it waits for still, in this run. As many as `before` when no run is under way.
     waits_for: AtomicU32,
     before: u32,
-    /// Where its successors begin, and how many there are.
+    /// The first of its successors, and how many there are.
     successors: (u32, u32),
     label: Label,
     action: Action<'env>,
 }
 
-/// Some steps that wait for nobody: roots from `first` to `end`. Whoever runs it takes one, and
-/// lays the rest open before that is begun.
+/// Some steps without predecessors: roots from `first` to `end`. The worker that has it takes one,
+/// and pushes it again for the rest before that one is begun.
 #[repr(C)]
 struct Start<'env> {
     head: Head,
     steps: NonNull<Shared<'env>>,
     first: usize,
     end: usize,
-    /// The next to be taken, in this run. Written by whoever has taken this out of a deque, who is
-    /// one at a time.
+    /// The next to be taken, in this run. Written by the one worker that has taken this out of a
+    /// deque.
     next: AtomicUsize,
 }
 
 struct Shared<'env> {
     steps: Box<[Step<'env>]>,
     successors: Box<[u32]>,
-    /// By step, its number as it was recorded.
+    /// Indexed by step: its number as it was recorded.
     tasks: Box<[u32]>,
     /// The policy behind a lock, if there is one, and the step of each task.
     scheduled: Option<(Arc<ScheduledGraph>, Box<[u32]>)>,
-    /// Steps that wait for nobody.
+    /// Steps without predecessors.
     roots: Box<[u32]>,
     starts: Box<[Start<'env>]>,
     /// The scope of the run that is under way.
@@ -90,7 +90,7 @@ impl Drop for Steps<'_> {
 }
 
 impl<'env> Steps<'env> {
-    /// Of tasks by number, and who goes before whom: lower numbers before higher ones.
+    /// Steps of tasks by number, with edges from lower to higher numbers.
     pub fn new(actions: Vec<(Label, Action<'env>)>, edges: &[(u32, u32)]) -> Self {
         let count = actions.len();
         let mut before = vec![0_u32; count];
@@ -148,7 +148,7 @@ impl<'env> Steps<'env> {
             })
         });
         let steps = steps.collect();
-        // SAFETY: leaked above; nobody else has seen it.
+        // SAFETY: leaked above, and not yet shared.
         let it = unsafe { &mut *shared.as_ptr() };
         it.steps = steps;
         let roots = it.roots.len();
@@ -308,7 +308,7 @@ impl<'env> Shared<'env> {
         (std::ptr::from_ref(step).addr() - self.steps.as_ptr().addr()) / size_of::<Step<'env>>()
     }
 
-    /// By place.
+    /// Successors of a step, by place.
     fn successors_of(&self, step: &Step<'env>) -> impl Iterator<Item = usize> + '_ {
         let (first, count) = step.successors;
         self.successors[first as usize..(first + count) as usize]
@@ -358,7 +358,7 @@ impl<'env> Shared<'env> {
     fn ready_by(&self, step: &Step<'env>) -> impl Iterator<Item = usize> + '_ {
         self.successors_of(step).filter(|&successor| {
             let successor = &self.steps[successor];
-            // Who waits for one alone need not count.
+            // A step with one predecessor need not count.
             successor.before == 1 || successor.waits_for.fetch_sub(1, Ordering::AcqRel) == 1
         })
     }
@@ -373,13 +373,13 @@ impl<'env> Shared<'env> {
     ) -> Option<&Step<'env>> {
         let (scheduled, steps) = self.scheduled.as_ref()?;
         let since = Instant::now();
-        // What it costs is learnt by the guide, which knows how large it is.
+        // The scheduler learns the cost: it knows how large the task is.
         let is_called = self.call(step, scope, worker, || ());
         let now = Instant::now();
         let time = Nanos((now - since).as_nanos() as u64);
         let task = |step: usize| TaskId(self.tasks[step]);
         let this = task(self.place_of(step));
-        // What was left out took no time, and says nothing of its name.
+        // A task that was left out took no time.
         if is_called {
             scheduled.learn(worker, this, time);
             worker.recorder().into_iter().for_each(|it| it.lasted(self.what(step), since, now));
@@ -407,8 +407,8 @@ impl<'env> Shared<'env> {
         worker.push_next(step.job());
     }
 
-    /// Does a step; of those that have become ready by it the first is the caller's, the others are
-    /// laid open.
+    /// Does a step. Of the steps that have become ready by it the first is the caller's; the others
+    /// are pushed.
     fn one(&self, step: &Step<'env>, scope: &ScopeCore, worker: &Worker) -> Option<&Step<'env>> {
         self.call(step, scope, worker, || worker.time(step.label, || self.what(step)));
         let mut next = None;

@@ -23,14 +23,14 @@ pub struct ScheduledGraph {
 
 struct State {
     scheduler: CentralScheduler,
-    /// By task.
+    /// Indexed by task.
     jobs: Vec<JobRef>,
-    /// What it was planned with last.
+    /// Costs that the current plan was made with.
     planned: Option<Vec<PerKind<f64>>>,
 }
 
 impl ScheduledGraph {
-    /// A graph whose tasks were recorded with these notes.
+    /// A graph of tasks that were recorded with these notes.
     ///
     /// # Errors
     /// An edge that runs backwards.
@@ -60,7 +60,7 @@ impl ScheduledGraph {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// By task, what runs it.
+    /// Sets the job of each task.
     pub fn run_by(&self, jobs: Vec<JobRef>) {
         self.lock().jobs = jobs;
     }

@@ -19,23 +19,22 @@ pub struct Count {
 }
 
 impl Count {
-    /// Of a scope that this worker opens.
+    /// The count of a scope that this worker opens.
     pub fn new(opener: usize) -> Self {
         Self { all: AtomicUsize::new(1), opener }
     }
 
-    /// Whether nothing is left to be done; what was done is seen then.
+    /// True if nothing is left to be done; what was done is seen then.
     pub fn is_zero(&self) -> bool {
         self.all.load(Ordering::Acquire) == 0
     }
 
-    /// So many tasks more, by somebody who has no credits: the caller keeps the count above 0 by
-    /// itself.
+    /// Adds tasks for a caller without credits, which keeps the count above 0 by itself.
     pub fn raise(&self, by: usize) {
         self.all.fetch_add(by, Ordering::Relaxed);
     }
 
-    /// So many less. From that moment the scope may be gone.
+    /// Takes some off. From that moment the scope may be gone.
     fn lower(this: &Self, by: usize, worker: &Worker) {
         let opener = this.opener;
         if this.all.fetch_sub(by, Ordering::AcqRel) == by {
@@ -44,9 +43,9 @@ impl Count {
     }
 }
 
-/// What a worker holds of a scope's count.
+/// A worker's part of a scope's count.
 pub struct Credits {
-    /// Of which scope. Not to be followed where there are no credits: it may be gone.
+    /// The scope. It may be gone if no credits are held: not to be followed then.
     scope: Cell<*const ScopeCore>,
     held: Cell<usize>,
 }
@@ -87,8 +86,8 @@ impl Credits {
         self.held.set(self.held.get() + 1);
     }
 
-    /// Whether they are all that is left of the scope's count: its tasks have ended, and what they
-    /// did is seen then.
+    /// True if these credits are all of the scope's count: its tasks have ended, and what they did
+    /// is seen then.
     #[inline]
     pub fn are_all_of(&self, scope: &ScopeCore) -> bool {
         self.scope.get() == &raw const *scope

@@ -19,7 +19,7 @@ pub use spawn::Spawner;
 
 use count::Count;
 
-/// What a panic leaves behind.
+/// The payload of a panic.
 pub type Payload = Box<dyn Any + Send>;
 
 /// Keeps it if it is the first. Dropping a later one may panic in turn: what that leaves behind is
@@ -36,7 +36,7 @@ pub fn keep_first(kept: &Mutex<Option<Payload>>, payload: Payload) {
     }
 }
 
-/// What the tasks of a scope share with it.
+/// The state that the tasks of a scope share with it.
 pub struct ScopeCore {
     count: Count,
     cancelled: AtomicBool,
@@ -55,13 +55,13 @@ impl ScopeCore {
         }
     }
 
-    /// Whether tasks that have not begun are to be dropped.
+    /// True if tasks that have not begun are to be dropped.
     #[inline]
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// So many tasks more, by the opener.
+    /// Adds so many tasks, by the opener.
     pub fn expect(&self, tasks: usize) {
         self.count.raise(tasks);
     }

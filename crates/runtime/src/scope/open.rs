@@ -12,11 +12,10 @@ use crate::worker::Worker;
 
 use super::{FirstError, ScopeCore, Spawner};
 
-/// Where tasks are created: see [`crate::Pool::scope`]. Stays on the thread that opened it; a
-/// [`Spawner`] goes anywhere.
+/// Creates tasks: see [`crate::Pool::scope`]. Stays on the thread that opened it; a [`Spawner`]
+/// goes anywhere.
 ///
-/// `E` is what tasks return that may fail; in a scope of [`crate::Pool::scope`] there are none
-/// such.
+/// `E` is the error of tasks that may fail; a scope of [`crate::Pool::scope`] has no such tasks.
 pub struct Scope<'scope, 'env: 'scope, E = Infallible> {
     pub(crate) core: &'scope ScopeCore,
     pub(crate) worker: &'scope Worker,
@@ -37,7 +36,7 @@ where
     value
 }
 
-/// Opens a scope whose tasks may fail.
+/// Opens a scope with tasks that may fail.
 pub fn try_open<'env, F, R, E>(worker: &Worker, f: F) -> Result<R, E>
 where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, E>) -> Result<R, E>,
@@ -63,8 +62,8 @@ where
         }
     };
     worker.credits.gain(&core, worker);
-    // What it would run next may be of another scope, on top of this one: the last credits are
-    // given back before that, not by it.
+    // The next task in its deque may be of another scope, and would run on top of this one: the
+    // last credits are given back before that.
     worker.wait_until(|| worker.credits.are_all_of(&core) || core.count.is_zero());
     if let Some(payload) = core.panic.into_inner().unwrap_or_else(PoisonError::into_inner) {
         resume_unwind(payload);
@@ -103,7 +102,7 @@ impl<'scope, E> Scope<'scope, '_, E> {
         self.spawn(self.failing(f));
     }
 
-    /// What gives up the scope if `f` fails.
+    /// A closure that cancels the scope if `f` fails.
     pub(crate) fn failing<F: FnOnce() -> Result<(), E> + Send + 'scope>(
         &self,
         f: F,
@@ -114,7 +113,7 @@ impl<'scope, E> Scope<'scope, '_, E> {
         super::spawn::failing(self.core, self.errors, f)
     }
 
-    /// What creates independent tasks from anywhere within the scope, its tasks included.
+    /// A spawner of independent tasks, for use anywhere within the scope, its tasks included.
     pub fn spawner(&self) -> Spawner<'scope, E> {
         Spawner::new(self.core, self.worker.registry(), self.errors)
     }
@@ -125,7 +124,7 @@ impl<'scope, E> Scope<'scope, '_, E> {
         self.core.cancel();
     }
 
-    /// Whether the scope has been cancelled, or one of its tasks has panicked or failed: a long
+    /// True if the scope has been cancelled, or one of its tasks has panicked or failed: a long
     /// task may look and return early.
     pub fn is_cancelled(&self) -> bool {
         self.core.is_cancelled()

@@ -1,4 +1,4 @@
-//! What one task says that it reads and writes.
+//! The accesses that one task declares.
 
 use super::{Handle, Mode, Resource};
 
@@ -51,7 +51,7 @@ impl<'a> Accesses<'a> {
         return false;
     }
 
-    /// Whether nothing has been said.
+    /// True if none has been declared.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.count == 0

@@ -80,8 +80,9 @@ impl<'a, 'scope, E> Task<'a, 'scope, '_, E> {
         self
     }
 
-    /// What it is called in traces; its cost is learnt with that of others of the same name
-    /// ([`crate::Pool::costs`]), and a slow core leaves it where faster ones would end it sooner.
+    /// Its name in traces. Its cost is learnt with that of others of the same name
+    /// ([`crate::Pool::costs`]), and a slow core leaves it to a faster one that would end it
+    /// sooner.
     #[inline]
     pub fn label(mut self, name: &'static str) -> Self {
         self.label = self.scope.worker.label(name);
@@ -165,7 +166,7 @@ impl<'a, 'scope, E> Task<'a, 'scope, '_, E> {
         }
     }
 
-    /// Those that it waits for, unless they are done.
+    /// The tasks that it waits for, done or not.
     #[cold]
     fn before(&self, domain: &Domain) -> Vec<TaskRef> {
         let mut before = Vec::new();
@@ -186,7 +187,7 @@ unsafe fn finish_at(online: &OnlineTasks, node: NonNull<Node>, worker: &Worker) 
     // SAFETY: it has not been finished.
     let task = unsafe { TaskRef::of(node) };
     let mut released = Vec::new();
-    // SAFETY: as the caller promises; who is released is ours to be made ready, and not done
+    // SAFETY: as the caller promises; a released task is ours to be made ready, and is not done
     // before.
     unsafe { Node::finish(node, |ready| released.push(TaskRef::of(ready))) };
     online.done(worker, task, &released);
@@ -206,7 +207,7 @@ impl<F: FnOnce() + Send> Closure<F> {
     /// The head is that of a `Closure<F>` in a block of `CLASS` that is ready and has not been run.
     unsafe fn run(head: NonNull<Head>, worker: &Worker) {
         let (this, node) = (head.cast::<Self>(), head.cast::<Node>());
-        // SAFETY: nobody else looks at these two.
+        // SAFETY: no other thread looks at these two.
         let (scope, label) = unsafe { ((*node.as_ptr()).scope, (*node.as_ptr()).label) };
         // SAFETY: the scope waits for this task, which is counted until `gain`.
         let scope: &ScopeCore = unsafe { scope.as_ref() };

@@ -1,4 +1,4 @@
-//! Where a worker finds what is not in its own deque: README.md, "Who is there".
+//! The search for work that is not in the worker's own deque.
 
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ impl Worker {
         }
     }
 
-    /// A job of somebody else.
+    /// A job of another worker, or from outside.
     pub(super) fn find_work(&self) -> Option<JobRef> {
         if let Some(give_way) = &self.registry.give_way
             && let Some(job) = give_way.take(self)
@@ -39,7 +39,7 @@ impl Worker {
             let from_outside = injectors.find_map(|injector| take(injector.steal()));
             let found = from_outside.or_else(|| registry.central.take(self)).or_else(|| {
                 let workers = registry.stealers.len();
-                // With one to steal from there is nothing to be drawn.
+                // With one victim there is nothing to draw.
                 let from = if workers > 2 { self.draw(workers) } else { 0 };
                 let mut round = registry.victims_of(self.index).round(from);
                 round.find_map(|victim| {
@@ -57,7 +57,7 @@ impl Worker {
         }
     }
 
-    /// Whether what has come from outside is left to a faster worker.
+    /// True if work from outside is left to a faster worker.
     fn holds_call(&self) -> bool {
         let places = &self.registry.team.places;
         let faster = places.partition_point(|place| place.kind < self.kind);

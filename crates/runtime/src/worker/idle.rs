@@ -15,8 +15,8 @@ const SPINNING: Duration = Duration::from_micros(10);
 const TRIES: u32 = 8;
 
 impl Worker {
-    /// Waits until `done`, for others that are about to bring it about: for `patience`, unless one
-    /// of them has no core, and gets this one's until then.
+    /// Waits until `done`, which other workers are about to bring about, for `timeout` at most. If
+    /// one of them has no core it gets this one's until then.
     pub fn wait_for_others(&self, timeout: Duration, done: impl Fn() -> bool) {
         let (since, mut watch) = (Instant::now(), Watch::for_work());
         while !done() {
@@ -84,8 +84,8 @@ impl Worker {
                     || self.take_own_batch().or_else(|| self.find_in_batches(&mut stuck, now));
                 let job = self.find_work().or_else(|| if tried == 0 { of_batch() } else { None });
                 if job.is_some() || done() {
-                    // What was left for a faster worker that does not come is somebody's, once its
-                    // time is over.
+                    // A task that was left for a faster worker is any worker's, once its time is
+                    // over.
                     sleep.stop_looking(|| {
                         registry.has_work() || give_way.and_then(GiveWay::due).is_some()
                     });
@@ -128,7 +128,8 @@ impl Worker {
                 let woken = Instant::now();
                 self.slept(now, woken);
                 self.takes_core_back();
-                // Who sleeps early says nothing about how long it would have had to look.
+                // A worker that sleeps early to lend its core learns nothing about how long it
+                // should look.
                 if !lends {
                     self.spin_timeout.slept(woken - since);
                 }
@@ -202,7 +203,7 @@ mod tests {
                 })
             })
         };
-        // Once in a while somebody wakes for nothing, and sleeps again, as others do.
+        // Once in a while a worker wakes for nothing, and sleeps again.
         let as_a_rule = || {
             let rounds: Vec<_> = (0..20).map(|_| has_lent_and_is_patient()).collect();
             let lent = rounds.iter().filter(|(has_lent, _)| *has_lent);

@@ -54,23 +54,23 @@ pub struct Worker {
     pub arena: Arena,
     /// Its batches.
     pub batches: Batches,
-    /// What it has done.
+    /// Its counts.
     pub counts: Arc<CachePadded<Counts>>,
-    /// What it did when, if anybody asked for a trace; null: nobody did.
+    /// Its recorder, if a trace was asked for; else null.
     recorder: Cell<*const Recorder>,
-    /// Of loops that it has called.
+    /// The loops that it has called.
     pub loop_history: LoopHistory,
-    /// Whether to steal, and when.
+    /// When it may steal.
     pub steal_backoff: StealBackoff,
     /// When to sleep.
     spin_timeout: SpinTimeout,
-    /// Whom it lends its core.
+    /// The worker that it lends its core to.
     pub borrower: Borrower,
-    /// What it has at hand to decide which tasks it leaves.
+    /// What it keeps to decide which tasks it declines.
     pub deciding: Deciding,
     /// Numbers of names that it has come across, by a part of their addresses.
     labels: [Cell<(&'static str, Label)>; LABELS],
-    /// What it runs next, before anything in its deque.
+    /// The job that it runs next, before anything in its deque.
     next: Cell<Option<JobRef>>,
     deque: Deque<JobRef>,
     registry: Arc<Registry>,
@@ -79,7 +79,7 @@ pub struct Worker {
     random: Cell<u64>,
     /// In a region: what it is outside of it.
     outer: Cell<*const Self>,
-    /// In a region: whose batch it has found nothing else beside.
+    /// In a region: the worker with the only batch that it has found.
     stuck: Cell<StuckWorker>,
 }
 
@@ -151,7 +151,7 @@ impl Worker {
         }
     }
 
-    /// What a worker of a pool is in a region of it.
+    /// A worker of a pool as a worker of a region of it.
     pub fn within(region: Arc<Registry>, deque: Deque<JobRef>, outer: &Self) -> Self {
         region.sleep.register_current_thread(outer.index);
         Self { root: outer.root, ..Self::new(region, outer.index, deque) }
@@ -171,7 +171,7 @@ impl Worker {
         result
     }
 
-    /// Whoever it is outside of the regions that it is in, from the innermost out.
+    /// The same thread's workers outside of the regions that it is in, from the innermost out.
     fn outers(&self) -> impl Iterator<Item = &Self> {
         // SAFETY: set by `in_place_of` to one that waits for this one, further down the stack.
         let outer = |worker: &Self| unsafe { worker.outer.get().as_ref() };
@@ -223,7 +223,7 @@ impl Worker {
         })
     }
 
-    /// What it shares with the others.
+    /// The state that it shares with the others.
     #[inline]
     pub fn registry(&self) -> &Registry {
         &self.registry
@@ -234,7 +234,7 @@ impl Worker {
         Arc::clone(&self.registry)
     }
 
-    /// Where it records what it does, if anybody asked for a trace.
+    /// Its recorder, if a trace was asked for.
     #[inline]
     pub fn recorder(&self) -> Option<&Recorder> {
         // SAFETY: `work` keeps it for as long as it lets its worker, and those in place of that,
@@ -242,15 +242,14 @@ impl Worker {
         unsafe { self.recorder.get().as_ref() }
     }
 
-    /// Times what is about to run until what is returned is dropped, where anybody wants to know:
-    /// it has a name, or there is a trace.
+    /// Times what runs until the return value is dropped, if that has a name or there is a trace.
     #[inline]
     pub fn time(&self, label: Label, what: impl FnOnce() -> What) -> Option<Timed<'_>> {
         (label != Label::default() || self.recorder().is_some())
             .then(|| Timed::begin(self, label, what()))
     }
 
-    /// The number of a name; none where nobody wants to know.
+    /// The number of a name. 0: the name is not needed.
     pub fn label(&self, name: &'static str) -> Label {
         if !self.registry.learns {
             return Label::default();
@@ -266,7 +265,7 @@ impl Worker {
         label
     }
 
-    /// What it pushed last, and nobody has taken.
+    /// The job that it pushed last, unless it was taken.
     #[inline]
     pub fn pop(&self) -> Option<JobRef> {
         self.deque.pop()
@@ -277,7 +276,7 @@ impl Worker {
         self.deque.len()
     }
 
-    /// Whether none does.
+    /// True if its deque is empty.
     #[inline]
     pub fn has_empty_deque(&self) -> bool {
         self.deque.is_empty()
@@ -321,8 +320,8 @@ impl Worker {
         self.next.take().into_iter().for_each(|job| self.push(job));
     }
 
-    /// Takes a job that it pushed out of its deque again, and runs what was pushed and left behind
-    /// since. False: somebody else took it.
+    /// Takes a job that it pushed out of its deque again, and runs the jobs that were pushed after
+    /// it. False: another worker took it.
     #[inline]
     pub fn take_back(&self, job: JobRef) -> bool {
         loop {
@@ -345,8 +344,8 @@ impl Worker {
     /// declared nothing for it.
     #[inline]
     fn execute(&self, job: JobRef) {
-        // SAFETY: what lies in deques and injectors is to be run as often as it lies there, and
-        // stays until then: README.md, "Who is there".
+        // SAFETY: a job in a deque or an injector is to be run as often as it lies there, and stays
+        // until then.
         Declared::unknown().during(|| unsafe { job.run(self) });
     }
 
@@ -359,19 +358,19 @@ impl Worker {
         }
     }
 
-    /// Does other work until `done`, and sleeps where there is none. Whoever brings `done` about
-    /// has to call [`crate::sleep::Sleep::wake_waiter`] for this worker then.
+    /// Does other work until `done`, and sleeps if there is none. The thread that brings `done`
+    /// about has to call [`crate::sleep::Sleep::wake_waiter`] for this worker then.
     pub fn wait_until(&self, done: impl Fn() -> bool) {
-        // Not by one closure for both: the loop would not be part of whoever waits, which is a
-        // tenth of what a chain's task takes.
+        // Not by one closure for both: the loop would not be inlined into the caller, which is a
+        // tenth of the time of a chain's task.
         if stack::is_short() {
             return stack::on_another(&|| self.work_until(&done as &dyn Fn() -> bool));
         }
         self.work_until(done);
     }
 
-    /// The same where that is rare: without a copy of the loop of its own, by which those of others
-    /// would be less a part of whoever waits.
+    /// The same for rare waits: without an inlined copy of the loop, which would keep the compiler
+    /// from inlining the others.
     #[cold]
     pub fn wait_until_cold(&self, done: &dyn Fn() -> bool) {
         if stack::is_short() {
@@ -398,7 +397,7 @@ impl Worker {
         self.publish_kept();
     }
 
-    /// Runs a job of somebody else. False: there is none.
+    /// Runs a job of another worker. False: there is none.
     #[inline]
     fn help(&self, done: &impl Fn() -> bool) -> bool {
         if let Some((victim, span)) = self.steal_backoff.take_due() {
@@ -424,8 +423,8 @@ impl Worker {
         let (taken, tasks) = (Instant::now(), self.counts.tasks.get());
         let lines = job.as_batch().map_or(1, BatchRef::lines);
         self.execute_until(job, done);
-        // What else lies in deques may be the way into a loop that has just ended, and a task that
-        // has made others was worth it: neither tells anything.
+        // Another job in the deque may be a ticket of a loop that has just ended, and a task that
+        // has created others was worth the steal: neither is judged.
         if let Some((victim, began)) = stolen
             && self.counts.tasks.get() != tasks
             && self.deque.is_empty()

@@ -1,5 +1,4 @@
-//! What is isolated is done while its caller has something in hand, and nothing else is done in the
-//! wait for it.
+//! Isolated work is done while its caller holds something, and the wait for it runs nothing else.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::loops::shares::Shares;
 
-/// All chunks, by who took them: workers on kinds, with so many nanoseconds per iteration by kind.
-/// Who is done first asks first.
+/// All chunks, by worker: workers on kinds, with so many nanoseconds per iteration by kind. The
+/// first to be done asks first.
 fn run(
     schedule: &str,
     iterations: u64,
@@ -50,7 +50,7 @@ fn counts(chunks: &[Chunk]) -> Vec<u64> {
 
 #[test]
 fn chunks_double_until_two_take_a_microsecond_and_are_as_long_as_suits_the_share_from_then_on() {
-    // What is left is 3,272 us, whose root with a microsecond is 57.2.
+    // 3,272 us are left, whose root with a microsecond is 57.2.
     let chunks = run("dynamic", 1 << 15, 1, &[0], &[100]).remove(0);
     assert_eq!(counts(&chunks)[..8], [1, 2, 4, 8, 16, 16, 572, 572]);
 }
@@ -176,8 +176,10 @@ fn a_slow_worker_whose_first_piece_met_misses_takes_shorter_ones_and_stays() {
 #[test]
 fn pieces_of_a_loop_that_is_not_what_it_was_are_no_longer_than_others() {
     let chunks = kept(2_000, &[0, 0], &[1_000_000]);
-    assert!(chunks.iter().all(|chunks| chunks[0].count == 10 && chunks[1..].iter().all(|chunk| chunk.count == 1)));
-    // Where they take no time all is handed out in some dozens of pieces.
+    let is_as_others =
+        |chunks: &Vec<Chunk>| chunks[0].count == 10 && chunks[1..].iter().all(|it| it.count == 1);
+    assert!(chunks.iter().all(is_as_others));
+    // A loop that takes no time is handed out in some dozens of pieces.
     let chunks = kept(1 << 30, &[0, 0], &[0]);
     assert!(chunks.concat().len() < 1_000, "{}", chunks.concat().len());
 }
@@ -373,7 +375,7 @@ fn a_share_that_was_too_much_is_helped_with() {
 #[test]
 fn what_the_policy_has_yet_for_a_worker_that_declined_is_done_by_another() {
     // Two chunks of `static,2` are the slow worker's when it leaves the first of them: the policy
-    // would give nobody else the second.
+    // would give the second to no other.
     let chunks = run("static,2", 25, 4, &[2, 0], &[1, 3, 4]);
     assert_eq!(counts(&chunks.concat()).iter().sum::<u64>(), 25);
 }
@@ -394,9 +396,11 @@ proptest! {
         speeds in prop::collection::vec(0.0..1_000.0, 0..6),
         delays in prop::collection::vec(prop_oneof![4 => Just(1u64), 1 => 0u64..50], 1..20),
     ) {
-        let schedule = chunk.map_or_else(|| schedule.to_string(), |chunk| format!("{schedule},{chunk}"));
+        let schedule =
+            chunk.map_or_else(|| schedule.to_string(), |chunk| format!("{schedule},{chunk}"));
         let comers = places.saturating_sub(absent).max(1);
-        let before = PastRuns { iteration_ns: remembered, speeds: &speeds[..places.min(speeds.len())] };
+        let speeds = &speeds[..places.min(speeds.len())];
+        let before = PastRuns { iteration_ns: remembered, speeds };
         let dispenser = ChunkDispenser::new(schedule.parse().unwrap(), iterations, places, before);
         let mut delay = delays.iter().cycle();
         let mut chunks = run_to_the_end(dispenser, &kinds[..comers], |worker, count| {
