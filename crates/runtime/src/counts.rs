@@ -1,4 +1,6 @@
-//! Counts of what each worker has done: written by its own thread, read by any.
+//! Counts of what each worker has done. A worker writes its own counts, in a line of the cache of
+//! its own: a load, an addition, a store, all relaxed. A summary reads them, as of about now. Times
+//! come from the clock that is read anyway before a worker sleeps.
 
 use evenkeel_machine::Nanos;
 

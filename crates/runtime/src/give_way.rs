@@ -1,17 +1,32 @@
-//! Slow cores leave what faster ones would end sooner: the rule of `steal-kind` (crates/policy)
-//! where each worker is a thread.
+//! Slow cores leave what faster ones would end sooner: the rule of `steal-kind`
+//! (`steal_kind::declines` in crates/policy) where each worker is a thread. On cores of one kind,
+//! and for tasks without a name, nothing of this is asked.
 //!
-//! What the rule wants to know, and where it is from: a task's cost on each kind, learnt by its
-//! name; when a faster worker is free, which that worker says when it begins a task with a name;
-//! what else is ready, counted in the deques. What lies there is taken to cost as much as the task
-//! in question: so the rule errs towards taking, as plain stealing does.
+//! A worker asks before it begins a task with a name. The rule wants the task's cost on each kind,
+//! learnt by its name; when each faster worker is free; and what else is ready, counted in the
+//! deques. Each job there is taken to cost as much as the task in question, so the rule errs
+//! towards taking, as plain stealing does.
 //!
-//! A task that is declined lies here, for faster workers. Learnt costs may be wrong, and a worker
-//! may not come: so nobody leaves a task for longer than it would have run here. When that time is
-//! over, any worker takes it.
+//! A worker says when it is free in a word of its own: idle, busy until (in a task with a name, by
+//! its learnt cost), or busy for an unknown time. A worker of the last sort is not counted upon. It
+//! may have just created the task, so the asker waits for an answer first: for a 64th of the time
+//! that the task would take here, and 50 us at most. These words order nothing and may be stale: a
+//! wrong answer costs time, never a task.
+//!
+//! A declined task goes into one list behind a mutex, with the time at which it would have been
+//! done where it was declined. Workers on faster kinds look there before they steal, all others
+//! once that time is over. The worker that declined it sleeps no longer than until then; so does
+//! the one that is woken for the first task in the list, and the one that the last idle worker
+//! wakes while a task is there. That time is asked behind the fence of rule 3 (sleep/README.md): a
+//! task that was left before it is seen, and a thread that leaves one after it sees the sleeper. So
+//! a task waits for other workers no longer than it would have run. The list is counted beside the
+//! lock: without declined tasks looking is one load.
 //!
 //! A call from outside is often a whole program, whose sequential parts all run where it is taken.
-//! So a slow worker leaves it to a faster one that has nothing to do, but not for long.
+//! Slower workers leave it while a faster one says that it is idle, for a millisecond after the
+//! last call at most. The calling thread wakes the fastest sleeper, unless that is of the slowest
+//! kind, even if another worker is idle. A slow worker does not sleep meanwhile: the last look of
+//! rule 3 finds the call.
 
 use std::cell::{Cell, RefCell};
 use std::sync::{Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! What lies in a deque: a pointer to something that can be run once.
+//! Jobs, which lie in deques: a pointer to something that can be run once.
 #![expect(unsafe_code, reason = "jobs are called through a pointer, whatever their type")]
 
 use std::ptr::NonNull;

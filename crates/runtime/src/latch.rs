@@ -1,4 +1,9 @@
-//! Done or not: what a waiter looks at. README.md, "Latches and stacks".
+//! Latches: done or not, for a waiter to look at.
+//!
+//! A job on a stack is gone the moment its waiter may see that it is done. So all that is needed
+//! after that moment is read before it. The setter copies the number of the worker to wake, sets
+//! the latch (release), and then touches only the pool, which it keeps alive as one of its workers.
+//! The waiter reads the result after it has seen the latch (acquire).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

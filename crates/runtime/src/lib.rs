@@ -23,7 +23,7 @@
 //! | `cats` | coarse tasks on a long path | the path goes to the fast cores |
 //! | `heft`, `cpop`, `peft`, `dls`, `ldcp`, `lmt`, `hed` | recorded graphs of coarse tasks ([`Pool::record_with`]) | a plan of the whole graph |
 //!
-//! The protocol between threads is written up in the crate's README.md.
+//! The protocols between threads are written up in README.md files beside their modules.
 //!
 //! # Errors and panics
 //!

@@ -47,12 +47,10 @@ const LONG: Duration = Duration::from_millis(1);
 pub const MAX_WORKERS: usize = 4096;
 
 /// Workers that run tasks and loops: one per core that this process may use, each kept on its core,
-/// but for moments in which another one's is lent to it ([`Builder::lend`]).
+/// except while it is lent another's ([`Builder::lend`]). Dropping the pool joins its threads.
 ///
-/// A pool is of the process that made it. In a child that a fork has made a scope or a loop on it
-/// panics, dropping it does nothing, and a pool of the child's own works.
-///
-/// Dropping it joins its threads.
+/// A pool belongs to the process that made it. In a forked child a scope or a loop on it panics,
+/// and dropping it does nothing; a pool that the child makes works.
 pub struct Pool {
     pub(crate) registry: Arc<Registry>,
     threads: Vec<JoinHandle<()>>,
@@ -100,12 +98,11 @@ impl Builder {
         self
     }
 
-    /// How tasks find their workers: `steal-kind`, `steal`, `fifo`, `cats`. Else `EVENKEEL_POLICY`,
-    /// else `steal-kind`.
+    /// The policy by which tasks find their workers: `steal-kind`, `steal`, `fifo`, `cats`. Else
+    /// `EVENKEEL_POLICY`, else `steal-kind`.
     ///
-    /// The first two are for all that there is; the others keep ready tasks behind one lock, which
-    /// is for tasks of 10 us or more. Policies that plan whole graphs are for recorded ones:
-    /// [`Pool::record_with`].
+    /// The first two suit all programs; the others keep ready tasks behind one lock, for tasks of
+    /// 10 us or more. Policies that plan whole graphs are for recorded ones: [`Pool::record_with`].
     #[must_use]
     pub fn policy(mut self, name: &str) -> Self {
         self.policy = Some(name.into());
@@ -120,13 +117,12 @@ impl Builder {
         self
     }
 
-    /// The file that a trace is written to when the pool has been dropped (feature `trace`), to be
-    /// opened at ui.perfetto.dev: what each worker did when, and what had to wait for what. `%p` in
-    /// its name stands for the process's number. Pools of one process that name the same file are
-    /// all in it, side by side. Else `EVENKEEL_TRACE`, else there is none.
+    /// The file that a trace is written to when the pool has been dropped (feature `trace`), for
+    /// ui.perfetto.dev. `%p` in its name stands for the process's number. Pools of one process that
+    /// name the same file are all in it. Else `EVENKEEL_TRACE`, else there is none.
     ///
-    /// A file that cannot be written is said on stderr, and is no error. A worker records up to
-    /// 1,048,576 events (40 MiB); what comes after them is left out, and said to be.
+    /// A file that cannot be written is reported on stderr, and is no error. A worker records up to
+    /// 1,048,576 events (40 MiB); later ones are left out and counted.
     #[must_use]
     pub fn trace(mut self, file: &str) -> Self {
         self.trace = Some(file.into());
@@ -152,8 +148,8 @@ impl Builder {
 
     /// True: a worker that loses its core to another program while it has work is lent the core of
     /// an idle worker until it has done that work. So is a worker on a slower core, once a worker
-    /// on a faster one has been idle for a millisecond. Cores that are slower or shared are never
-    /// lent. Else `EVENKEEL_LEND` (1 or 0), else true.
+    /// on a faster one has been idle for a millisecond; slower or shared cores are never lent. Else
+    /// `EVENKEEL_LEND` (1 or 0), else true.
     #[must_use]
     pub const fn lend(mut self, lends: bool) -> Self {
         self.lends = Some(lends);

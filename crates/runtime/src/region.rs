@@ -1,8 +1,26 @@
-//! Regions: README.md, "Isolation".
+//! Regions: isolated waits ([`crate::Pool::isolate`]).
 //!
-//! A region is a small pool within a pool. Its workers are those of the pool: the one that opened
-//! it, and those that have nothing to do. Each is another [`Worker`] in it, with another deque, so
-//! whoever waits in a region finds nothing but what belongs there.
+//! A waiting worker takes up other work, which may want what its own thread holds: a lock. A
+//! *region* is a small pool within the pool. Its registry has deques, open batches, task sources
+//! and sleep states of its own for the same workers; costs, blocks and counts are the pool's. On
+//! the thread that opened it another [`Worker`] stands in place of its own, so all that is begun
+//! goes into the region's deques, and a wait there finds nothing else. Of a region a worker knows
+//! the pool that it belongs to (`root`), so calls on that pool from within are not taken for calls
+//! from outside.
+//!
+//! Other workers help. The region is a task source of the pool ([`RegionSource`]). A worker that
+//! asks it, and finds work, is given a *visit*: a job in which it stands in for itself in the
+//! region until nothing is left to be taken. Then it leaves, with an empty deque and without
+//! credits. A visit has a reference of its own to the region, so a region that is closed meanwhile
+//! does no harm. Regions are kept until the pool ends, and opened again.
+//!
+//! Sleep and wake are those of a pool, with one addition. The region's counters have the pool
+//! outside as one sleeper more, which is woken if no other sleeps within, by telling the pool that
+//! work has appeared. A worker that leaves looks around outside before it sleeps there, and a
+//! region with work counts as work.
+//!
+//! Waits are not isolated unless asked to be: most hold nothing, and an isolated waiter idles while
+//! another worker has its last task. docs/decisions/0002-isolation.md has figures.
 #![expect(unsafe_code, reason = "the right to visit a region is in a job, which is a pointer")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

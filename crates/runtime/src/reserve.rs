@@ -1,5 +1,21 @@
 //! The reserve: a second thread of a pool of one worker, for when that worker is blocked.
-//! README.md, "A pool of one".
+//!
+//! With two workers one may wait for what the other does, by whatever means: a channel, a barrier,
+//! a condition. A program that does so by chance would hang on a machine with one core. So a pool
+//! of one worker has a second thread. It is a worker as others are, with a deque, open batches and
+//! a sleep state, but it neither looks for work nor sleeps among them. It stands by:
+//!
+//! - While the worker sleeps for want of work, the reserve is parked until something comes from
+//!   outside.
+//! - Else it looks at the worker after 10 ms, and after longer each time, up to 80, if all is well.
+//!   All is well unless the worker has not run since the last look, waits in the kernel, and there
+//!   is work.
+//! - Then it works, as a visitor in a region does, until nothing is left. Every 10 ms it looks if
+//!   the worker is still blocked, and stands by again if not.
+//!
+//! `Pool::workers` says one, and so do loops, plans and summaries: what the reserve does counts as
+//! the worker's, and a policy behind a lock takes it for the worker. The price is a thread, and one
+//! more deque to look into for a worker without work.
 
 use std::cell::Cell;
 use std::sync::OnceLock;

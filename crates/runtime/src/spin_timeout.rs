@@ -1,4 +1,4 @@
-//! How long a worker that has nothing to do looks before it sleeps. README.md, "Sleep and wake".
+//! The spin timeout: how long an idle worker looks for work before it sleeps. See sleep/README.md.
 
 use std::cell::Cell;
 use std::time::Duration;

@@ -1,8 +1,22 @@
-//! Whether it pays to steal. The lines of memory that a thief needs are in its victim's cache, and
-//! have to go back there: where tasks are shorter than that takes, both are slower together than
-//! the victim would be alone. So a thief times one steal of some, and what it has stolen; where the
-//! taking was the longer, it holds off for a while, and for twice as long if it finds the same
-//! again.
+//! Steal backoff: a thief leaves its victims alone if stealing does not pay.
+//!
+//! To steal a task moves some lines of memory from the victim's core to the thief's, and back those
+//! that the victim goes on to write: 70 to 100 ns each between two cores of a large server. Two
+//! workers with shorter tasks are slower together than the victim alone.
+//!
+//! So a thief times one steal in sixteen, and the task that it got. If the taking took longer (of a
+//! batch: the taking for every second line of memory), it leaves its victims alone for 2 us, for
+//! twice as long each time that it finds the same again, and for 50 us at most. One task that was
+//! worth its steal ends that.
+//!
+//! The thief backs off before its next steal, when it has no work of its own: a chain that it has
+//! taken up goes on. A task that has created others is not judged, nor are tickets of loops and
+//! halves of joins. A victim that has neither run nor created tasks meanwhile does something else,
+//! and its tasks are the thief's.
+//!
+//! A thief that backs off has given its credits back and counts as idle for slow workers that
+//! decline tasks. It stops for such a task, for a call from outside, and when what it waits for has
+//! come about. This is a delay and nothing else: no protocol depends on it.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! Where a worker's thread is, and whose core it has: one word, changed by lenders and by the
-//! thread itself. See README.md in this folder.
+//! The place of a worker's thread and the lender of its core: one word, changed by lenders and by
+//! the thread itself. See README.md in this folder.
 
 use crate::sync::{AtomicU32, Ordering};
 

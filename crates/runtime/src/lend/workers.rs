@@ -1,4 +1,4 @@
-//! By worker: its own core, and whether its thread may be lent another. See README.md in this
+//! Each worker's own core, and whether its thread may be lent another. See README.md in this
 //! folder.
 
 use std::ops::Range;

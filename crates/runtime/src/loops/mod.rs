@@ -127,7 +127,7 @@ impl<T: Index> Over<'_, T> {
         self
     }
 
-    /// What it is called in traces; what an iteration costs is learnt with that of other loops of
+    /// The loop's name in traces; the cost of an iteration is learnt with that of other loops of
     /// the same name ([`Pool::costs`]).
     #[must_use]
     pub fn label(mut self, name: &'static str) -> Self {

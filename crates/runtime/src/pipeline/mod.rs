@@ -8,6 +8,10 @@
 //! The thread that takes an item from the source goes with it from stage to stage, so the item
 //! stays in its cache. At a serial stage that is not ready it leaves the item, and the worker that
 //! makes the stage ready sends it on. Fast workers also take items for slow ones (`prefetch.rs`).
+//!
+//! Pipelines stand on scopes and mutexes and have no protocol of their own: one baton for asking
+//! the source, tickets for items under way, and for each serial stage a queue of early items. No
+//! lock is held while users' code runs but the stage's own, and no worker waits for that.
 
 mod chain;
 mod prefetch;

@@ -1,8 +1,22 @@
 //! Graphs of tasks that are recorded once and run again and again.
 //!
 //! What a task waits for is found out once, when it is recorded. A run follows the edges and
-//! nothing else: no handle is looked at, no block taken, no closure moved. Tasks are laid out so
-//! that one that waits for nobody but the one before it comes next in memory, too.
+//! nothing else: no handle is looked at, no block taken, no closure moved. A task that waits only
+//! for the one before it comes next in memory, too.
+//!
+//! Recorded tasks are *steps* in place of blocks. Each step's count is set back by its runner,
+//! before the run has ended, so the next run finds it as recorded. A run takes the graph
+//! exclusively; its scope expects as many ends as there are steps. Steps without predecessors are
+//! started by a job for 64 of them: its worker takes one, pushes the job again for the rest, and
+//! then runs the one.
+//!
+//! Under a policy behind a lock (`record_with`, or a pool under `fifo` or `cats`) a run has a task
+//! source of its own, until its scope has ended (`scheduled.rs`). All tasks are announced at its
+//! start, as in the simulator, where creating costs nothing. A step reports its end and takes the
+//! next under one lock. Costs are learnt by name and scaled by what was said of each task
+//! (`expected.rs`); a policy that plans is asked again only if one of them has changed by more than
+//! a fifth. A plan's order and the dependences run the same way in planned time and have no circle:
+//! the first task in that order that is not done can always run.
 
 mod expected;
 mod run;
