@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_had_much_gets_more_in_huge_pages() {
+    fn an_arena_that_has_had_much_gets_more_in_huge_pages() {
         let (shared_blocks, maker) = (SharedBlocks::default(), Arena::default());
         let class = Class::independent(Layout::new::<u64>()).unwrap();
         let addresses: HashSet<_> =

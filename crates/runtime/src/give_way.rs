@@ -177,8 +177,7 @@ impl GiveWay {
 
     /// True if a worker on this kind would be given a task.
     pub fn would_give(&self, kind: KindId) -> bool {
-        // The barrier orders this load after the sleeper's entry (README.md, "Sleep and wake", rule
-        // 3).
+        // The fence orders this load after the sleeper's entry (sleep/README.md, rule 3).
         self.count.load(Ordering::Relaxed) > 0 && {
             let left = self.declined.lock().unwrap_or_else(PoisonError::into_inner);
             let now = Instant::now();
@@ -275,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_would_be_long_in_a_task_waits_for_word_of_all_faster_ones_and_not_for_ever() {
+    fn a_worker_with_a_long_task_waits_for_word_of_all_faster_ones_and_not_for_ever() {
         const LONG: Duration = Duration::from_secs(60);
         let (give_way, began) = (GiveWay::new(3), Instant::now());
         give_way.wait_for_free_times(2, LONG);

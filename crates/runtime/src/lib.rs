@@ -59,7 +59,6 @@
 //! | `trace` | [`Builder::trace`] and `EVENKEEL_TRACE` |
 
 mod arena;
-mod asymmetric_fence;
 mod batch;
 mod central;
 mod costs;

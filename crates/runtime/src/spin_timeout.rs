@@ -50,7 +50,8 @@ mod tests {
     }
 
     #[test]
-    fn who_would_have_found_work_by_looking_longer_does_so_the_next_time_and_until_it_is_in_vain() {
+    fn a_worker_that_would_have_found_work_by_looking_longer_does_so_the_next_time_and_until_it_is_in_vain()
+     {
         let timeout = SpinTimeout::of(&team(&[Some(0), Some(1)]), 1);
         assert_eq!(timeout.span(), SPIN_TIMEOUT);
         timeout.slept(EXTENDED / 2);
@@ -60,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn who_shares_a_core_or_has_none_of_its_own_does_not() {
+    fn a_worker_that_shares_a_core_or_has_none_of_its_own_does_not() {
         for cpus in [[Some(0), Some(0)], [None, None]] {
             let timeout = SpinTimeout::of(&team(&cpus), 1);
             timeout.slept(EXTENDED / 2);

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn who_steals_what_is_shorter_than_its_taking_holds_off_for_longer_and_longer() {
+    fn a_thief_of_tasks_shorter_than_their_taking_backs_off_for_longer_and_longer() {
         let steal_backoff = StealBackoff::default();
         assert_eq!([100; 7].map(|task| span(&steal_backoff, task)), [2, 4, 8, 16, 32, 50, 50]);
         assert_eq!(steal_backoff.take_due(), None, "once each");

@@ -75,8 +75,7 @@ fn elsewhere<R: Send>(pool: &Pool, within: impl FnOnce() -> R + Send) -> (usize,
 }
 
 #[test]
-fn who_has_work_in_hand_and_does_not_run_gets_the_core_of_who_waits_for_it_and_goes_home_afterwards()
- {
+fn a_worker_with_work_that_does_not_run_gets_the_core_of_its_waiter_and_goes_home_afterwards() {
     let _alone = alone();
     let is_lent = || {
         let pool = builder().build().unwrap();
@@ -104,7 +103,7 @@ fn may_run_on(thread: Option<Pid>) -> Vec<usize> {
 
 /// Runs `within` on a worker that has lost its core for a while, with that core and if it has the
 /// lender's now; the lender sleeps.
-fn lent_and_nobody_waits<R: Send>(pool: &Pool, within: impl FnOnce(usize, bool) -> R + Send) -> R {
+fn lent_without_a_waiter<R: Send>(pool: &Pool, within: impl FnOnce(usize, bool) -> R + Send) -> R {
     let both = Barrier::new(2);
     std::thread::scope(|threads| {
         // A worker that has just had work looks for more, and so sees others that do not run.
@@ -119,12 +118,12 @@ fn lent_and_nobody_waits<R: Send>(pool: &Pool, within: impl FnOnce(usize, bool) 
 }
 
 #[test]
-fn who_has_nothing_left_to_do_goes_home_though_its_lender_sleeps_on() {
+fn a_worker_that_has_nothing_left_to_do_goes_home_though_its_lender_sleeps_on() {
     let _alone = alone();
     let pool = builder().build().unwrap();
     let was_lent = || {
         let (thread, own, is_away) =
-            lent_and_nobody_waits(&pool, |own, is_away| (gettid(), own, is_away));
+            lent_without_a_waiter(&pool, |own, is_away| (gettid(), own, is_away));
         let since = Instant::now();
         while is_away && may_run_on(Some(thread)) != [own] {
             assert!(
@@ -140,7 +139,7 @@ fn who_has_nothing_left_to_do_goes_home_though_its_lender_sleeps_on() {
 }
 
 #[test]
-fn who_loses_its_core_is_lent_that_of_one_that_has_been_asleep_for_long() {
+fn a_worker_that_loses_its_core_is_lent_that_of_one_that_has_been_asleep_for_long() {
     let _alone = alone();
     let pool = builder().build().unwrap();
     let is_lent = || {
@@ -200,7 +199,7 @@ fn what_takes_long_on_a_slow_core_goes_to_a_fast_one_that_has_nothing_to_do_and_
 }
 
 #[test]
-fn who_has_been_lent_a_core_that_others_have_too_gets_its_own_back() {
+fn a_worker_that_was_lent_a_contended_core_gets_its_own_back() {
     let _alone = alone();
     let pool = builder().build().unwrap();
     let goes_back = || {
@@ -225,7 +224,7 @@ fn who_has_been_lent_a_core_that_others_have_too_gets_its_own_back() {
 }
 
 #[test]
-fn who_wakes_its_lender_leaves_that_ones_core_first() {
+fn a_worker_that_wakes_its_lender_leaves_that_ones_core_first() {
     let _alone = alone();
     let pool = builder().build().unwrap();
     // A thread that is woken does not preempt the thread on its core, and so sends no other home.
@@ -242,7 +241,7 @@ fn who_wakes_its_lender_leaves_that_ones_core_first() {
         }
     });
     let was_lent = || {
-        lent_and_nobody_waits(&pool, |own, is_away| {
+        lent_without_a_waiter(&pool, |own, is_away| {
             pool.scope(|s| {
                 s.spawn(|| ());
                 is_away.then(|| may_run_on(None) == [own])
@@ -254,7 +253,7 @@ fn who_wakes_its_lender_leaves_that_ones_core_first() {
 }
 
 #[test]
-fn who_runs_is_lent_nothing() {
+fn a_worker_that_runs_is_lent_nothing() {
     let _alone = alone();
     let is_lent_none = || {
         let pool = builder().build().unwrap();
@@ -265,7 +264,7 @@ fn who_runs_is_lent_nothing() {
 }
 
 #[test]
-fn who_has_something_to_do_again_takes_its_core_back() {
+fn a_worker_that_has_something_to_do_again_takes_its_core_back() {
     let _alone = alone();
     let pool = builder().build().unwrap();
     let (is_elsewhere, has_begun, is_over) =

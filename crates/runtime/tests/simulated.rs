@@ -132,7 +132,7 @@ fn the_fast_core_does_as_much_of_a_graph_as_in_the_simulator_under_every_policy(
 }
 
 #[test]
-fn so_it_does_of_a_graph_with_a_path_where_chance_does_not_decide_who_follows_it() {
+fn so_it_does_of_a_graph_with_a_path_that_chance_does_not_assign() {
     let shares = compare(graph::names().filter(|name| !name.starts_with("steal")), PATH);
     // What is compared is not the same for all.
     let of = |name| shares.iter().find(|(policy, ..)| *policy == name).unwrap().2;

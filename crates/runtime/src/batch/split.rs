@@ -9,7 +9,7 @@ use crate::worker::Worker;
 
 use super::{BatchRef, Part};
 
-/// A task that has taken so long is worth the heavy half of a barrier, which costs about as much.
+/// A task that has taken so long is worth the heavy half of a fence, which costs about as much.
 const LONG: Duration = Duration::from_micros(10);
 
 /// The rest of a batch is halved for an idle worker if it takes so long. (Half of it is copied,
@@ -64,7 +64,7 @@ impl Worker {
         if !self.runs_batch() {
             return None;
         }
-        // The other half of the barrier is for its worker, which is here.
+        // The other half of the fence is for its worker, which is here.
         self.shared_batches().running.steal(None, |batch, part| self.split(batch, part))
     }
 
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn who_runs_a_batch_lays_half_open_for_whoever_looks_and_for_nobody_else() {
+    fn a_worker_that_runs_a_batch_pushes_half_of_it_for_an_idle_one_and_for_no_other() {
         assert!(is_offered(true) && !is_offered(false));
     }
 }

@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_given_anything_stands_in_for_who_does_not_come_and_no_sooner() {
+    fn a_worker_that_is_given_nothing_stands_in_for_a_late_one_and_no_sooner() {
         let mut scheduler = chain();
         assert_eq!(scheduler.take(1), None);
         assert!(!scheduler.would_give(1) && scheduler.would_give(0));
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn who_goes_to_sleep_watches_over_what_has_come_since_it_asked() {
+    fn a_worker_that_goes_to_sleep_watches_over_what_has_come_since_it_asked() {
         let mut scheduler = chain();
         assert_eq!(scheduler.take(1), None);
         // As if it had come only now.
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_late_is_waited_for_no_more_until_it_asks() {
+    fn a_worker_that_was_late_is_waited_for_no_more_until_it_asks() {
         let mut scheduler = chain();
         assert_eq!(scheduler.take(1), None);
         scheduler.presence[0].is_absent = true;
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_stands_in_for_a_worker_that_comes() {
+    fn no_worker_stands_in_for_one_that_comes() {
         let mut scheduler = chain();
         assert_eq!((scheduler.take(1), scheduler.take(0)), (None, Some(TaskId(0))));
         scheduler.done(0, TaskId(0), Nanos(100));
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_those_who_sleep_is_woken_to_watch_what_none_of_them_would_be_given() {
+    fn one_of_the_sleepers_is_woken_to_watch_what_none_of_them_would_be_given() {
         let mut scheduler = chain();
         assert_eq!(scheduler.worker_to_wake(&mut [0, 1].into_iter(), None), Some(0));
         assert_eq!(scheduler.worker_to_wake(&mut [1].into_iter(), Some(0)), Some(1));

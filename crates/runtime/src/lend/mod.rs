@@ -184,7 +184,7 @@ mod tests {
     use crate::Pool;
 
     #[test]
-    fn who_sleeps_on_a_lock_is_lent_nothing() {
+    fn a_worker_that_sleeps_on_a_lock_is_lent_nothing() {
         let pool = Pool::builder().workers(2).lend(true).build().unwrap();
         let (mutex, both) = (Mutex::new(()), Barrier::new(2));
         let with_worker = |f: &dyn Fn(&Worker)| Worker::with_current(|worker| f(worker.unwrap()));

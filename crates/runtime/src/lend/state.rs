@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_wants_its_core_back_from_a_thread_that_has_another_ones_now_leaves_it_there() {
+    fn a_lender_does_not_take_back_a_thread_that_has_another_core_by_now() {
         let state = LendState::new();
         assert!(state.lend(1, Until::Idle, || true, || ()));
         state.goes_home(|| ());
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn who_cannot_be_moved_stays() {
+    fn a_thread_that_cannot_be_moved_stays() {
         let state = LendState::new();
         assert!(!state.lend(1, Until::Idle, || false, || ()));
         assert!(state.is_home());
@@ -219,17 +219,17 @@ mod models {
     }
 
     #[test]
-    fn whoever_was_lent_a_core_is_home_in_the_end() {
+    fn a_worker_that_was_lent_a_core_is_home_in_the_end() {
         lenders(1);
     }
 
     #[test]
-    fn and_so_is_who_was_lent_one_by_two() {
+    fn a_worker_that_was_lent_cores_by_two_is_home_in_the_end() {
         lenders(2);
     }
 
     #[test]
-    fn who_unlocks_or_wakes_its_lender_on_that_ones_core_does_not_stay_there() {
+    fn a_worker_that_unlocks_or_wakes_its_lender_on_that_ones_core_does_not_stay_there() {
         does_not_stay(Until::Unlocked, LendState::is_until_unlocked);
         does_not_stay(Until::Idle, |state| state.lender() == Some(1));
     }
@@ -257,7 +257,7 @@ mod models {
     }
 
     #[test]
-    fn nobody_moves_a_thread_that_has_ended() {
+    fn no_lender_moves_a_thread_that_has_ended() {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
         model.check(|| {

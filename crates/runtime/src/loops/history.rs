@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn one_loop_in_whose_midst_somebody_was_preempted_does_not_outweigh_the_others() {
+    fn one_loop_with_a_preempted_worker_does_not_outweigh_the_others() {
         let history = LoopHistory::default();
         assert_eq!(times_shared(&history, 200, 350.0, 500.0), 200);
         // 0.35 ms, and once 4 ms on top.
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn who_drives_a_loop_out_does_not_have_its_shares() {
+    fn a_loop_that_evicts_another_does_not_have_its_shares() {
         let history = LoopHistory::default();
         let times = LoopTimes {
             iteration_ns: Some(1.0),

@@ -1,10 +1,14 @@
-//! A worker that has nothing to do: it looks, lends its core, sleeps. README.md, "Sleep and wake".
+//! A worker without work of its own: it looks for that of others, lends its core, sleeps.
+//! sleep/README.md has the protocol.
 
 use std::time::{Duration, Instant};
+
+use crossbeam_deque::Steal;
 
 use super::Worker;
 use crate::batch::StuckWorker;
 use crate::give_way::GiveWay;
+use crate::job::JobRef;
 use crate::lend::Watch;
 use crate::stack;
 use crate::trace::What;
@@ -154,6 +158,77 @@ impl Worker {
             recorder.lasted(What::Asleep, from, to);
         }
     }
+
+    /// A job of that worker.
+    pub fn count_steal(&self, victim: usize) {
+        self.counts.steals_got.add(1);
+        self.steal_backoff.count_steal();
+        if let Some(recorder) = self.recorder() {
+            recorder.happened(What::Stole(victim as u32), Instant::now());
+        }
+    }
+
+    /// A job of another worker, or from outside.
+    pub(super) fn find_work(&self) -> Option<JobRef> {
+        if let Some(give_way) = &self.registry.give_way
+            && let Some(job) = give_way.take(self)
+        {
+            return Some(job);
+        }
+        loop {
+            let (mut again, mut tried, registry) = (false, 0, &*self.registry);
+            let mut take = |steal| match steal {
+                Steal::Success(job) => Some(job),
+                Steal::Retry => {
+                    again = true;
+                    None
+                }
+                Steal::Empty => None,
+            };
+            let mut injectors = registry.injectors_for(self.kind).filter(|_| !self.holds_call());
+            let from_outside = injectors.find_map(|injector| take(injector.steal()));
+            let found = from_outside.or_else(|| registry.central.take(self)).or_else(|| {
+                let workers = registry.stealers.len();
+                // With one victim there is nothing to draw.
+                let from = if workers > 2 { self.draw(workers) } else { 0 };
+                let mut round = registry.victims_of(self.index).round(from);
+                round.find_map(|victim| {
+                    tried += 1;
+                    self.steal_backoff.begin_steal(victim);
+                    let job = take(registry.stealers[victim].steal());
+                    job.inspect(|_| self.count_steal(victim))
+                })
+            });
+            self.counts.steals_tried.add(tried);
+            if found.is_some() || !again {
+                return found;
+            }
+            std::hint::spin_loop();
+        }
+    }
+
+    /// True if work from outside is left to a faster worker.
+    fn holds_call(&self) -> bool {
+        let places = &self.registry.team.places;
+        let faster = places.partition_point(|place| place.kind < self.kind);
+        faster > 0
+            && self.registry.give_way.as_ref().is_some_and(|give_way| give_way.holds_call(faster))
+    }
+
+    /// One of all workers.
+    pub fn draw_victim(&self) -> usize {
+        self.draw(self.registry.stealers.len())
+    }
+
+    /// Below `bound`, by xorshift64 (Marsaglia, Journal of Statistical Software 8(14), 2003).
+    fn draw(&self, bound: usize) -> usize {
+        let mut it = self.random.get();
+        it ^= it << 13;
+        it ^= it >> 7;
+        it ^= it << 17;
+        self.random.set(it);
+        (it % bound as u64) as usize
+    }
 }
 
 #[cfg(all(test, not(loom)))]
@@ -182,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sleeps_early_to_lend_its_core_does_not_look_for_longer_the_next_time() {
+    fn a_worker_that_sleeps_early_to_lend_its_core_does_not_look_for_longer_the_next_time() {
         let pool = Pool::builder().workers(2).lend(true).build().unwrap();
         let both = Barrier::new(2);
         let has_lent_and_is_patient = || {
@@ -213,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn who_holds_off_takes_calls_from_outside() {
+    fn a_worker_that_backs_off_takes_calls_from_outside() {
         let pool = Pool::builder().workers(1).pin(false).build().unwrap();
         let began = Instant::now();
         let owe = || Worker::with_current(|worker| worker.unwrap().steal_backoff.set_due(0, LONG));

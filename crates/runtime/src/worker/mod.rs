@@ -32,7 +32,6 @@ use crate::task::Declared;
 use crate::timed::Timed;
 use crate::trace::{Recorder, Trace, What};
 
-mod find_work;
 mod idle;
 
 /// Names of tasks that a worker remembers.

@@ -230,7 +230,7 @@ fn parts_come_to_be_as_the_workers_are_fast_wherever_they_were_at_first() {
 }
 
 #[test]
-fn who_has_said_how_long_a_chunk_is_has_no_shorter_pieces_but_the_first() {
+fn a_stated_length_of_chunks_has_no_shorter_pieces_but_the_first() {
     // 25 us are 1,250 iterations.
     let chunks = counts(&run("aid-static,64", 1 << 16, 2, &[0, 0], &[20])[0]);
     let (last, whole) = chunks.split_last().unwrap();
@@ -238,7 +238,7 @@ fn who_has_said_how_long_a_chunk_is_has_no_shorter_pieces_but_the_first() {
 }
 
 #[test]
-fn who_comes_late_finds_its_part_and_who_does_not_come_is_not_waited_for() {
+fn a_worker_that_comes_late_finds_its_part_and_one_that_does_not_come_is_not_waited_for() {
     let chunks = kept(1 << 16, &[0], &[100]).remove(0);
     assert_eq!(counts(&chunks).iter().sum::<u64>(), 1 << 16);
     let before = PastRuns { iteration_ns: Some(100.0), speeds: &[3.0, 1.0] };

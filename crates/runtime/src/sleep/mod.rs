@@ -1,12 +1,19 @@
 //! Idle workers and sleepers, and which of them to wake. README.md in this folder has the rules by
 //! number, and the argument for them.
 
+#[cfg(all(test, loom))]
+mod models;
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+use std::sync::atomic::compiler_fence;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
+#[cfg(not(loom))]
+use rustix::thread::{MembarrierCommand, membarrier};
 
-use crate::asymmetric_fence::AsymmetricFence;
 use crate::registry::Registry;
 use crate::sync::{AtomicU32, AtomicUsize, Ordering, Thread, current, fence, park_until};
 use crate::trace::What;
@@ -17,7 +24,7 @@ use crate::worker::Worker;
 const ONE_IDLE: usize = 1;
 const ONE_SLEEPING: usize = 1 << (usize::BITS / 2);
 
-/// How long a sleeper sleeps at most that something may have escaped: the barrier failed it.
+/// How long a sleeper sleeps at most that something may have escaped: the fence failed.
 const MAX_UNORDERED_SLEEP: Duration = Duration::from_millis(1);
 
 /// How many look, and how many sleep.
@@ -265,208 +272,59 @@ fn sooner(until: Option<Instant>, other: Instant) -> Option<Instant> {
     Some(until.map_or(other, |until| until.min(other)))
 }
 
-/// Every interleaving, within bounds: `make race` runs them.
-#[cfg(all(test, loom))]
-mod models {
-    use std::sync::Arc;
+/// A fence in two halves: a light one for threads that pass often, and a heavy one for threads that
+/// pass seldom. The heavy half does the others' part for them.
+///
+/// ```text
+/// one thread      store x;  light;  load y        at least one of them
+/// another         store y;  heavy;  load x        sees the other's store
+/// ```
+///
+/// Linux can have every running thread of a process pass a fence (membarrier(2),
+/// `MEMBARRIER_CMD_PRIVATE_EXPEDITED`; the others passed one when they were switched out). With
+/// that the light half need only keep the compiler from changing the order. Two light halves order
+/// nothing; two heavy halves are fences to each other (kernel/sched/membarrier.c, the table of
+/// scenarios at its head).
+///
+/// Without `membarrier` both halves are full fences.
+pub struct AsymmetricFence {
+    is_asymmetric: bool,
+}
 
-    use loom::thread;
-
-    use super::*;
-    use crate::sync::AtomicBool;
-
-    /// Jobs without any ordering of their own, so that the protocol has to have it.
-    #[derive(Default)]
-    struct Jobs(AtomicUsize);
-
-    impl Jobs {
-        fn push(&self) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-
-        fn is_empty(&self) -> bool {
-            self.0.load(Ordering::Relaxed) == 0
-        }
-
-        fn take(&self) -> bool {
-            self.0
-                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |jobs| jobs.checked_sub(1))
-                .is_ok()
-        }
+impl AsymmetricFence {
+    /// For all threads of this process.
+    pub fn new() -> Self {
+        // Each process has to register. The first time, if it has other threads by then, that takes
+        // the kernel an RCU grace period (some 10 ms). A process that may register is not always
+        // allowed to use it.
+        #[cfg(not(loom))]
+        let is_asymmetric = membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok()
+            && membarrier(MembarrierCommand::PrivateExpedited).is_ok();
+        // Loom knows of fences only.
+        #[cfg(loom)]
+        let is_asymmetric = false;
+        Self { is_asymmetric }
     }
 
-    /// A worker without work, as in `worker/idle.rs`, but it looks once before it sleeps.
-    fn look(sleep: &Sleep, me: usize, jobs: &Jobs, done: &dyn Fn() -> bool) -> bool {
-        sleep.start_looking();
-        loop {
-            let found = jobs.take();
-            if found || done() {
-                sleep.stop_looking(|| !jobs.is_empty());
-                return found;
-            }
-            // Once it looks after others while it sleeps.
-            let mut first = true;
-            let asleep = || std::mem::take(&mut first).then(Instant::now);
-            sleep.sleep(me, || None, || done() || !jobs.is_empty(), asleep);
+    /// The half that costs next to nothing.
+    #[inline]
+    pub fn light(&self) {
+        if self.is_asymmetric {
+            compiler_fence(Ordering::SeqCst);
+        } else {
+            fence(Ordering::SeqCst);
         }
     }
 
-    fn model(f: impl Fn() + Sync + Send + 'static) {
-        let mut model = loom::model::Builder::new();
-        model.preemption_bound = Some(3);
-        model.check(f);
-    }
-
-    #[test]
-    fn a_job_reaches_a_worker_that_goes_to_sleep() {
-        model(|| {
-            let shared = Arc::new((Sleep::new(1), Jobs::default()));
-            let worker = {
-                let shared = Arc::clone(&shared);
-                thread::spawn(move || {
-                    shared.0.register_current_thread(0);
-                    assert!(look(&shared.0, 0, &shared.1, &|| false));
-                })
-            };
-            shared.1.push();
-            shared.0.work_appeared();
-            worker.join().unwrap();
-        });
-    }
-
-    #[test]
-    fn two_jobs_reach_two_workers_of_whom_each_takes_one() {
-        model(|| {
-            let shared = Arc::new((Sleep::new(2), Jobs::default()));
-            let workers = [0, 1].map(|me| {
-                let shared = Arc::clone(&shared);
-                thread::spawn(move || {
-                    shared.0.register_current_thread(me);
-                    assert!(look(&shared.0, me, &shared.1, &|| false));
-                })
-            });
-            for _ in 0..2 {
-                shared.1.push();
-                shared.0.work_appeared();
-            }
-            // A worker that has taken one takes no other: if a wake-up were lost, the second job
-            // would stay for ever.
-            workers.into_iter().for_each(|worker| worker.join().unwrap());
-        });
-    }
-
-    #[test]
-    fn who_takes_one_job_of_two_pushed_at_once_has_another_sleeper_woken_for_the_second() {
-        model(|| {
-            let shared = Arc::new((Sleep::new(2), Jobs::default()));
-            // The other sleeps from the start: with a thread of its own there would be too many
-            // interleavings.
-            shared.0.workers[1].state.store(ASLEEP, Ordering::Relaxed);
-            shared.0.counters.store(ONE_SLEEPING, Ordering::SeqCst);
-            let worker = {
-                let shared = Arc::clone(&shared);
-                thread::spawn(move || {
-                    shared.0.register_current_thread(0);
-                    assert!(look(&shared.0, 0, &shared.1, &|| false));
-                })
-            };
-            let push = |shared: &(Sleep, Jobs)| {
-                shared.1.push();
-                shared.0.work_appeared();
-            };
-            let pusher = {
-                let shared = Arc::clone(&shared);
-                thread::spawn(move || push(&shared))
-            };
-            push(&shared);
-            pusher.join().unwrap();
-            worker.join().unwrap();
-            assert!(!shared.0.workers[1].is_asleep());
-        });
-    }
-
-    #[test]
-    fn who_waits_for_something_is_woken_by_it() {
-        model(|| {
-            let shared = Arc::new((Sleep::new(1), Jobs::default(), AtomicBool::new(false)));
-            let waiter = {
-                let shared = Arc::clone(&shared);
-                thread::spawn(move || {
-                    shared.0.register_current_thread(0);
-                    look(&shared.0, 0, &shared.1, &|| shared.2.load(Ordering::Relaxed));
-                })
-            };
-            shared.2.store(true, Ordering::Relaxed);
-            shared.0.wake_waiter(0);
-            waiter.join().unwrap();
-        });
-    }
-
-    #[test]
-    fn work_for_one_of_two_that_sleep_reaches_that_one() {
-        model(|| {
-            let shared = Arc::new((Sleep::new(2), Jobs::default(), AtomicBool::new(false)));
-            let chosen = {
-                let shared = Arc::clone(&shared);
-                thread::spawn(move || {
-                    shared.0.register_current_thread(1);
-                    assert!(look(&shared.0, 1, &shared.1, &|| false));
-                    shared.2.store(true, Ordering::Relaxed);
-                    shared.0.wake_all();
-                })
-            };
-            let other = {
-                let shared = Arc::clone(&shared);
-                thread::spawn(move || {
-                    shared.0.register_current_thread(0);
-                    assert!(!look(&shared.0, 0, &Jobs::default(), &|| shared
-                        .2
-                        .load(Ordering::Relaxed)));
-                })
-            };
-            shared.1.push();
-            if let Some(index) = shared.0.asleep().find(|&index| index == 1) {
-                shared.0.wake(index);
-            }
-            chosen.join().unwrap();
-            other.join().unwrap();
-        });
-    }
-
-    #[test]
-    fn whose_time_has_come_while_somebody_wakes_it_is_awake_once() {
-        model(|| {
-            let shared = Arc::new(Sleep::new(1));
-            let sleeper = {
-                let shared = Arc::clone(&shared);
-                thread::spawn(move || {
-                    shared.register_current_thread(0);
-                    shared.start_looking();
-                    shared.sleep(0, || Some(Instant::now()), || false, || None);
-                    shared.stop_looking(|| false);
-                })
-            };
-            shared.wake_waiter(0);
-            sleeper.join().unwrap();
-            assert_eq!(shared.counters.load(Ordering::Relaxed), 0);
-            assert_eq!(shared.workers[0].state.load(Ordering::Relaxed), AWAKE);
-        });
-    }
-
-    #[test]
-    fn all_see_the_end() {
-        model(|| {
-            let shared = Arc::new((Sleep::new(2), Jobs::default(), AtomicBool::new(false)));
-            let workers = [0, 1].map(|me| {
-                let shared = Arc::clone(&shared);
-                thread::spawn(move || {
-                    shared.0.register_current_thread(me);
-                    look(&shared.0, me, &shared.1, &|| shared.2.load(Ordering::Relaxed));
-                })
-            });
-            shared.2.store(true, Ordering::Relaxed);
-            shared.0.wake_all();
-            workers.into_iter().for_each(|worker| worker.join().unwrap());
-        });
+    /// The half that costs a system call, and every running thread of this process an interrupt.
+    /// False: the system failed, and nothing has been ordered.
+    #[must_use]
+    pub fn heavy(&self) -> bool {
+        #[cfg(not(loom))]
+        if self.is_asymmetric {
+            return membarrier(MembarrierCommand::PrivateExpedited).is_ok();
+        }
+        fence(Ordering::SeqCst);
+        true
     }
 }
