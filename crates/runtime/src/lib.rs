@@ -60,6 +60,7 @@
 
 mod arena;
 mod batch;
+mod builder;
 mod central;
 mod costs;
 mod counts;
@@ -92,15 +93,16 @@ mod timed;
 mod trace;
 mod worker;
 
+pub use builder::{
+    Builder, LEND_VARIABLE, MACHINE_VARIABLE, MAX_WORKERS, POLICY_VARIABLE, SCHEDULE_VARIABLE,
+    SUMMARY_VARIABLE, TRACE_VARIABLE,
+};
 pub use costs::Cost;
 pub use error::PoolError;
 pub use evenkeel_machine::KINDS_VARIABLE;
 pub use loops::{Index, Over, Schedule};
 pub use pipeline::{Pipeline, Stage};
-pub use pool::{
-    Builder, LEND_VARIABLE, MACHINE_VARIABLE, MAX_WORKERS, POLICY_VARIABLE, Pool,
-    SCHEDULE_VARIABLE, SUMMARY_VARIABLE, TRACE_VARIABLE,
-};
+pub use pool::Pool;
 pub use record::{Graph, RecordedTask, Recorder};
 pub use scope::{Scope, Spawner};
 pub use summary::{Summary, Work};

@@ -12,6 +12,7 @@ use evenkeel_policy::graph::{self, UnknownGraphPolicy};
 
 use crate::arena::{Arena, SharedBlocks};
 use crate::batch::SharedBatches;
+use crate::builder::Discipline;
 use crate::central::{Central, CentralScheduler, OnlineTasks};
 use crate::costs::{Costs, Label};
 use crate::counts::Counts;
@@ -19,7 +20,6 @@ use crate::give_way::GiveWay;
 use crate::job::JobRef;
 use crate::lend::CoreLending;
 use crate::loops::Schedule;
-use crate::pool::Discipline;
 use crate::region::Regions;
 use crate::reserve::Reserve;
 use crate::sleep::Sleep;

@@ -31,9 +31,10 @@ use std::time::Duration;
 use evenkeel_machine::Nanos;
 use evenkeel_policy::graph;
 
+use crate::builder::Discipline;
 use crate::costs::Label;
 use crate::error::PoolError;
-use crate::pool::{Discipline, Pool};
+use crate::pool::Pool;
 use crate::scope::{FirstError, ScopeCore};
 use crate::task::{Accesses, Handle, Mode, Own, Record, Resource};
 
