@@ -46,17 +46,17 @@ const CHUNK: usize = 256 << 10;
 const HUGE: usize = 2 << 20;
 
 impl Class {
-    /// For an independent task of this layout; none: it is too large.
+    /// The class for an independent task of this layout. None: it is too large.
     pub const fn independent(layout: Layout) -> Option<Self> {
         Self::fitting(layout, INDEPENDENT)
     }
 
-    /// For a task with dependences of this layout; none: it is too large.
+    /// The class for a task with dependences of this layout. None: it is too large.
     pub const fn dependent(layout: Layout) -> Option<Self> {
         Self::fitting(layout, DEPENDENT)
     }
 
-    /// For batches of tasks, which have this layout.
+    /// The class for batches of tasks, which have this layout.
     pub const fn batch(layout: Layout) -> Self {
         match Self::fitting(layout, BATCH) {
             Some(class) => class,
@@ -87,12 +87,12 @@ impl Magazine {
         Box::new(Self { count: 0, blocks: [MaybeUninit::uninit(); FULL] })
     }
 
-    /// The block that was put in last.
+    /// Takes the block that was put in last.
     #[inline]
     fn take(&mut self, bytes: usize) -> Option<NonNull<u8>> {
         self.count = self.count.checked_sub(1)?;
-        // A magazine that others have run empty and filled has its blocks all over the place, each
-        // a miss; which come next is known.
+        // A magazine that another worker has filled has its blocks all over the place, each a miss;
+        // but the next ones are known.
         if let Some(ahead) = self.count.checked_sub(AHEAD) {
             // SAFETY: it is below the count.
             prefetch(unsafe { self.blocks[ahead].assume_init() }, bytes);
@@ -109,8 +109,7 @@ impl Magazine {
     }
 }
 
-/// Has the lines of a block brought here, if they are not. Where the compiler has no word for it,
-/// it is left out.
+/// Brings the lines of a block into this core's cache, if the compiler has an instruction for it.
 #[inline]
 pub fn prefetch(block: NonNull<u8>, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -215,7 +214,7 @@ impl Default for Arena {
 }
 
 impl Arena {
-    /// A block of this class. What is in it is what was in it.
+    /// Takes a block of this class, with its old contents.
     #[inline]
     pub fn take(&self, class: Class, shared_blocks: &SharedBlocks) -> NonNull<u8> {
         let stock = &self.0[class.0];
@@ -238,7 +237,7 @@ impl Arena {
         loaded.give(block);
     }
 
-    /// Makes room.
+    /// Makes room in a full magazine.
     #[cold]
     fn unload(
         stock: &Stock,

@@ -89,7 +89,7 @@ impl Builder {
         self
     }
 
-    /// How loops are shared out that do not say, as [`Schedule`] reads it. Else
+    /// The schedule of loops without one of their own, as [`crate::Schedule`] reads it. Else
     /// `EVENKEEL_SCHEDULE`, else `aid-affinity`.
     #[must_use]
     pub fn schedule(mut self, schedule: &str) -> Self {

@@ -27,7 +27,7 @@ pub struct Cost {
     pub time: Nanos,
 }
 
-/// See the file's head.
+/// Moving averages of what tasks take, by name and kind of core.
 pub struct Costs {
     labels: Mutex<Vec<&'static str>>,
     /// Indexed by label, nanoseconds by kind; 0: never seen.

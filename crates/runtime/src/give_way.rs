@@ -54,7 +54,7 @@ const UNKNOWN: u64 = u64::MAX;
 /// Idle.
 const FREE: u64 = 0;
 
-/// See the file's head.
+/// Declined tasks, and when each worker is free.
 pub struct GiveWay {
     start: Instant,
     /// Indexed by worker: when it is free, in nanoseconds since the start.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use evenkeel_machine::Nanos;
 use rustix::thread::{CpuSet, Pid, gettid, sched_getaffinity, sched_setaffinity};
 
-/// See the file's head. Other threads of this process may use it as long as the thread is there.
+/// A thread of this process. Other threads may use it as long as that one is there.
 #[derive(Clone, Copy, Debug)]
 pub struct OsThread {
     id: Pid,

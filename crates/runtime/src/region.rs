@@ -50,7 +50,7 @@ enum RegionWorker {
 // thread's, which comes back to it.
 unsafe impl Send for RegionWorker {}
 
-/// See the file's head.
+/// A small pool within a pool, and its state for each worker of that pool.
 #[repr(C)]
 pub struct Region {
     /// The beginning of a visit.

@@ -31,7 +31,7 @@ use crate::worker::Worker;
 /// Seed of a policy behind a lock.
 pub const SEED: u64 = 1;
 
-/// See the file's head.
+/// What a pool's workers share: deques, sleep states, blocks, costs.
 pub struct Registry {
     /// The core of each worker.
     pub team: Team,
@@ -45,7 +45,7 @@ pub struct Registry {
     pub stealers: Box<[Stealer<JobRef>]>,
     /// Indexed by worker: the open part of its batches.
     pub shared_batches: Box<[SharedBatches]>,
-    /// How loops are shared out unless they say.
+    /// The schedule of loops without one of their own.
     pub schedule: Schedule,
     /// Learnt costs of tasks.
     pub costs: Arc<Costs>,
@@ -63,8 +63,7 @@ pub struct Registry {
     /// The thread that works while the only worker is blocked. None: there are several workers.
     pub reserve: Option<Reserve>,
     made: Instant,
-    /// How slow workers give way to faster ones; none: there is one kind only, or kinds do not
-    /// count.
+    /// Declined tasks. None: there is one kind of core only, or kinds do not count.
     pub give_way: Option<GiveWay>,
     /// Where workers ask for tasks, besides deques.
     pub central: Central,
@@ -190,7 +189,7 @@ impl Registry {
         };
         give_way.note_call();
         self.injectors[0].push(job);
-        // Slower ones that look may leave it to one that sleeps.
+        // Slower workers that are idle may leave the job to one that sleeps.
         let slowest = self.team.kinds[self.team.kinds.len() - 1].id;
         match self.sleep.asleep().find(|&worker| self.team.place(worker).kind < slowest) {
             Some(faster) => self.sleep.wake(faster),

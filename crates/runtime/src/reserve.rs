@@ -26,11 +26,11 @@ use crate::registry::Registry;
 use crate::sync::{AtomicBool, Ordering, Thread, current, fence, park, park_until};
 use crate::worker::Worker;
 
-/// A worker is blocked that has not run between two looks, so far apart: many times as long as it
-/// waits for a lock or a page. Longer, up to so long, where it was not.
+/// A worker that has not run between two looks is blocked: they are many times as far apart as it
+/// waits for a lock or a page. They move apart, up to the latest, if it was not.
 const SOONEST: Duration = Duration::from_millis(10);
 const LATEST: Duration = Duration::from_millis(80);
-/// The reserve goes on for so long before it looks whether the worker is back.
+/// The reserve works for so long before it looks if the worker is back.
 const TURN: Duration = Duration::from_millis(10);
 
 /// The second thread of a pool of one worker, and what it looks after.

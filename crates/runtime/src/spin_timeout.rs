@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use crate::team::Team;
 
-/// Unless there is a reason to look for longer: about what it costs to be woken, so that looking at
-/// most doubles the price (Karlin et al., "Competitive snoopy caching", Algorithmica 3, 1988).
+/// The usual span: about what it costs to be woken, so that looking at most doubles the price
+/// (Karlin et al., "Competitive snoopy caching", Algorithmica 3, 1988).
 pub const SPIN_TIMEOUT: Duration = Duration::from_micros(50);
 /// The longer span: the price is not the sleeper's alone, for the thread that wakes it loses as
 /// much, in the midst of its work.
 const EXTENDED: Duration = Duration::from_micros(250);
 
-/// See the file's head. As long as the last wait suggests (Karlin et al., "Empirical studies of
-/// competitive spinning for a shared-memory multiprocessor", SOSP 1991).
+/// How long a worker looks before it sleeps: as long as its last wait suggests (Karlin et al.,
+/// "Empirical studies of competitive spinning for a shared-memory multiprocessor", SOSP 1991).
 #[derive(Default)]
 pub struct SpinTimeout {
     /// True if no other worker is on its core.
@@ -32,7 +32,7 @@ impl SpinTimeout {
         if self.is_extended.get() { EXTENDED } else { SPIN_TIMEOUT }
     }
 
-    /// It has slept, and been without work for so long.
+    /// Notes a sleep: the worker was without work for so long.
     pub fn slept(&self, waited: Duration) {
         self.is_extended.set(self.is_alone && waited < EXTENDED);
     }
@@ -50,8 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_would_have_found_work_by_looking_longer_does_so_the_next_time_and_until_it_is_in_vain()
-     {
+    fn a_worker_that_slept_too_soon_looks_longer_until_that_is_in_vain() {
         let timeout = SpinTimeout::of(&team(&[Some(0), Some(1)]), 1);
         assert_eq!(timeout.span(), SPIN_TIMEOUT);
         timeout.slept(EXTENDED / 2);

@@ -54,7 +54,7 @@ enum State<F, R> {
     Panicked(Payload),
 }
 
-/// See the file's head.
+/// A closure on the stack of its waiter, its result, and the signal between them.
 #[repr(C)]
 pub struct StackJob<S, F, R> {
     head: Head,

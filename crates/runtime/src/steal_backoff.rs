@@ -25,7 +25,7 @@ use crate::spin_timeout::SPIN_TIMEOUT;
 
 /// One steal in so many is timed: two looks at the clock cost some 50 ns.
 const SAMPLED: u32 = 16;
-/// How long it holds off at first.
+/// The first backoff.
 const FIRST: Duration = Duration::from_micros(2);
 /// The longest backoff: as long as an idle worker looks before it sleeps.
 const LONGEST: Duration = SPIN_TIMEOUT;
@@ -33,7 +33,7 @@ const LONGEST: Duration = SPIN_TIMEOUT;
 /// A worker's record of its steals.
 #[derive(Default)]
 pub struct StealBackoff {
-    /// Since the last one that was timed.
+    /// Steals since the last one that was timed.
     steals: Cell<u32>,
     /// True if the next steal is timed.
     is_timing: Cell<bool>,
@@ -45,7 +45,7 @@ pub struct StealBackoff {
 }
 
 impl StealBackoff {
-    /// It has stolen something.
+    /// Counts a steal.
     #[inline]
     pub fn count_steal(&self) {
         self.steals.set(self.steals.get() + 1);
@@ -73,7 +73,7 @@ impl StealBackoff {
         Some((job, self.begun.take()))
     }
 
-    /// It is about to look into this one's deque.
+    /// Notes the victim, and the time if the steal is timed.
     #[inline]
     pub fn begin_steal(&self, victim: usize) {
         if self.is_timing.get() {
@@ -81,8 +81,8 @@ impl StealBackoff {
         }
     }
 
-    /// A steal from this victim took so long, and so did the task. It was in so many lines of
-    /// memory: several come faster than one after the other, twice as fast, say.
+    /// Judges a timed steal: so long it took, and so long the task. Several lines of memory come
+    /// faster together than one by one: twice as fast, say.
     pub fn record(&self, victim: usize, lines: usize, taking: Duration, task: Duration) {
         let next = if taking * lines.div_ceil(2) as u32 <= task {
             Duration::ZERO
@@ -99,8 +99,8 @@ impl StealBackoff {
         self.due.take()
     }
 
-    /// The victim did nothing about its tasks meanwhile: it has something else to do, and they are
-    /// the thief's.
+    /// The victim has neither run nor created tasks meanwhile: it does something else, and its
+    /// tasks are the thief's.
     pub fn reset(&self) {
         self.span.set(Duration::ZERO);
     }

@@ -39,19 +39,19 @@ const SINGLE_RUNS: usize = 1024;
 pub struct Batches {
     filling: Cell<Option<BatchRef>>,
     is_running: Cell<bool>,
-    /// How many tasks of batches it runs one by one, for the last batch has been stolen from.
+    /// How many tasks of batches it runs one by one, because the last batch was stolen from.
     runs_singly: Cell<usize>,
-    /// The last that was filled: those before it are run after it.
+    /// The batch that was filled last: earlier ones are run after it.
     last: Cell<Option<BatchRef>>,
     /// How many tasks it has created since it ran one, and how many it had run by then.
     streak: Cell<usize>,
     ran: Cell<u64>,
-    /// How many are to lie in the deque before any go into batches.
+    /// How many jobs are in its deque before tasks go into batches.
     min_queued: usize,
 }
 
 impl Batches {
-    /// State of a worker in a pool of so many. `has_deques`: ready tasks lie in deques, not with a
+    /// State of a worker in a pool of so many. `has_deques`: ready tasks go into deques, not to a
     /// policy.
     pub fn new(workers: usize, has_deques: bool) -> Self {
         let min_queued =
@@ -92,7 +92,7 @@ impl Worker {
         self.slot_in_new_batch(scope, bytes)
     }
 
-    /// A task has been written where [`Worker::slot`] said.
+    /// Makes the task that was written where [`Worker::slot`] said visible to thieves.
     #[inline]
     pub fn slot_filled(&self) {
         self.shared_batches().filling.put();
@@ -105,8 +105,8 @@ impl Worker {
         let full = it.filling.get().map(|batch| (batch.scope(), batch.stride()));
         self.close().into_iter().for_each(|job| self.push(job));
         if full.is_some_and(|(last, _)| last != scope) {
-            // As if it had just begun to create tasks: two scopes by turns would have a batch for
-            // each.
+            // As if it had just begun to create tasks: two scopes in turns would have a batch for
+            // each task.
             it.streak.set(0);
         }
         if it.streak.get() < it.min_queued || self.jobs() < it.min_queued {
@@ -124,7 +124,7 @@ impl Worker {
         Some(batch.slot(0))
     }
 
-    /// The batch that is being filled is no more.
+    /// Ends the batch that is being filled.
     fn close(&self) -> Option<JobRef> {
         let batch = self.batches.filling.take()?;
         let part = self.shared_batches().filling.stop();
@@ -165,7 +165,7 @@ impl Worker {
             (self.registry(), &self.shared_batches().running, batch.scope());
         self.batches.is_running.set(true);
         running.begin(batch, batch.part());
-        // It was taken out of where others saw it.
+        // The batch was taken out of a deque, where idle workers saw it.
         registry.sleep.work_appeared();
         batch.prefetch_after();
         let (mut ran, mut all, mut seen) = (0, batch.part().len(), IdleSeen::default());
@@ -204,7 +204,7 @@ impl Worker {
 
 /// Bytes of the slots together.
 const SLOTS: usize = 1024;
-/// Bytes of a slot at most: what a closure may be long, and a word more.
+/// Bytes of a slot at most: the longest closure, and one word.
 pub const LONGEST: usize = 64;
 
 /// Runs the task in a slot, once.
@@ -226,7 +226,7 @@ pub struct Batch {
     slots: Slots,
 }
 
-/// On lines of their own: one of 64 bytes is in one.
+/// On cache lines of their own: a slot of 64 bytes is in one line.
 #[repr(C, align(64))]
 struct Slots([MaybeUninit<u8>; SLOTS]);
 
@@ -272,7 +272,7 @@ impl BatchRef {
         Self(this)
     }
 
-    /// Its memory, to be given back.
+    /// Its memory, for the arena.
     pub const fn block(self) -> NonNull<u8> {
         self.0.cast()
     }
@@ -303,7 +303,7 @@ impl BatchRef {
         unsafe { (*self.0.as_ptr()).next..(*self.0.as_ptr()).end }
     }
 
-    /// It lies in a deque, with so much left.
+    /// The job of a batch with so much left.
     pub fn job(self, part: Part) -> JobRef {
         // SAFETY: as above.
         unsafe {

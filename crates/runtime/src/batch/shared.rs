@@ -22,14 +22,14 @@ pub struct SharedBatches {
 }
 
 impl SharedBatches {
-    /// As of about now.
+    /// True if both are empty, as of about now.
     pub fn is_empty(&self) -> bool {
         self.filling.is_empty() && self.running.is_empty()
     }
 }
 
-/// Only its worker calls what says so; the rest is for all. The end is the worker's; the beginning
-/// is moved under the lock.
+/// A batch that its worker still fills. The end is its worker's, which alone calls `begin`, `put`
+/// and `stop`; the beginning is moved under the lock.
 pub struct Filling<B>(Remaining<B>);
 
 impl<B> Default for Filling<B> {
@@ -39,29 +39,29 @@ impl<B> Default for Filling<B> {
 }
 
 impl<B: Copy> Filling<B> {
-    /// As of about now.
+    /// True if it is empty, as of about now.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Its worker begins an empty one.
+    /// Begins an empty batch, by its worker.
     pub fn begin(&self, batch: B) {
         self.0.begin(batch, 0..0);
     }
 
-    /// How many its worker has put into it.
+    /// How many tasks its worker has put into it.
     #[inline]
     pub fn count(&self) -> usize {
         self.0.end.load(Ordering::Relaxed)
     }
 
-    /// Its worker has written one more.
+    /// Counts one more task, which its worker has written.
     #[inline]
     pub fn put(&self) {
         self.0.end.store(self.count() + 1, Ordering::Release);
     }
 
-    /// Its worker ends it, and keeps what is left.
+    /// Ends it, by its worker, which keeps what is left.
     pub fn stop(&self) -> Part {
         self.0.stop()
     }
@@ -82,10 +82,10 @@ impl<B: Copy> Filling<B> {
     }
 }
 
-/// How often a worker tries to have the lock before it sleeps until it has: some 50 us.
+/// How often a worker tries the lock before it sleeps until it has it: some 50 us.
 const LOCK_TRIES: u32 = if cfg!(loom) { 1 } else { 1_000 };
 
-/// A batch that a worker runs, and which of its tasks are left.
+/// A batch that its worker runs, which alone calls `begin`, `take` and `stop`.
 ///
 /// The beginning is its worker's: one past the next task while the worker finds out that none is
 /// left. The end is moved under the lock.
@@ -98,7 +98,7 @@ impl<B> Default for Running<B> {
 }
 
 impl<B: Copy> Running<B> {
-    /// As of about now.
+    /// True if it is empty, as of about now.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -108,12 +108,12 @@ impl<B: Copy> Running<B> {
         self.0.count()
     }
 
-    /// Its worker begins with these.
+    /// Begins to run these tasks, by its worker.
     pub fn begin(&self, batch: B, part: Part) {
         self.0.begin(batch, part);
     }
 
-    /// Its worker takes the next. None: there is none, and with that it has ended.
+    /// Takes the next task, by its worker. None: there is none, and the batch has ended.
     #[inline]
     pub fn take(&self, fence: &AsymmetricFence) -> Option<usize> {
         let it = self.0.next.load(Ordering::Relaxed);
@@ -125,8 +125,8 @@ impl<B: Copy> Running<B> {
     /// A thief is about to take this one, or has.
     #[cold]
     fn take_last(&self, it: usize) -> Option<usize> {
-        // A thief holds it for as long as the heavy half of a fence takes: to fall asleep over
-        // that and be woken takes several times as long.
+        // A thief holds the lock for as long as the heavy half of a fence takes. A sleep and a
+        // wake-up take several times as long.
         let tried = (0..LOCK_TRIES).find_map(|_| {
             spin_loop();
             self.0.try_hold()
@@ -141,7 +141,7 @@ impl<B: Copy> Running<B> {
         None
     }
 
-    /// Its worker ends it, and keeps what is left.
+    /// Ends it, by its worker, which keeps what is left.
     pub fn stop(&self) -> Part {
         self.0.stop()
     }
@@ -177,8 +177,8 @@ pub struct Remaining<B> {
     pub next: AtomicUsize,
     /// One past the last.
     pub end: AtomicUsize,
-    /// Which batch. None: there is none. Held by thieves, and by its worker when it begins with one
-    /// and when it ends that.
+    /// The batch, if there is one. Locked by thieves, and by its worker when it begins and ends
+    /// one.
     batch: Mutex<Option<B>>,
 }
 
@@ -199,7 +199,7 @@ impl<B> Remaining<B> {
         self.count() == 0
     }
 
-    /// The worker begins with so much of a batch.
+    /// Begins with so much of a batch.
     pub fn begin(&self, batch: B, part: Part) {
         let mut held = self.hold();
         self.next.store(part.start, Ordering::Relaxed);
@@ -207,7 +207,7 @@ impl<B> Remaining<B> {
         *held = Some(batch);
     }
 
-    /// The worker ends it, and keeps what is left.
+    /// Ends it: returns what is left.
     pub fn stop(&self) -> Part {
         let mut held = self.hold();
         *held = None;
@@ -216,7 +216,7 @@ impl<B> Remaining<B> {
         next..end
     }
 
-    /// Waits for thieves to be through.
+    /// Waits for thieves to be done.
     pub fn hold(&self) -> MutexGuard<'_, Option<B>> {
         self.batch.lock().unwrap_or_else(PoisonError::into_inner)
     }

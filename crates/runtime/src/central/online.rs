@@ -18,7 +18,7 @@ use crate::worker::Worker;
 
 use super::{CentralScheduler, TaskSource, wake_for_tasks};
 
-/// See the file's head.
+/// The task source for tasks of scopes, as they are created.
 pub struct OnlineTasks(Mutex<State>);
 
 struct State {
@@ -102,7 +102,7 @@ impl OnlineTasks {
         self.release(worker, &[task]);
     }
 
-    /// A task is done, and these have become ready by it.
+    /// A task is done, and has released these.
     pub fn done(&self, worker: &Worker, task: TaskRef, released: &[TaskRef]) {
         let mut state = self.lock();
         if let Some(number) = state.numbers.remove(&task) {
@@ -130,8 +130,8 @@ impl OnlineTasks {
         wake_for_tasks(self, worker.registry(), Some(worker.index), tasks.len());
     }
 
-    /// An independent task has been created. `by`: by this worker. Gives it back where there are no
-    /// more numbers.
+    /// Takes an independent task. `by`: the worker that created it, if one did. Gives it back if
+    /// there are no more numbers.
     pub fn spawn(&self, registry: &Registry, job: JobRef, by: Option<usize>) -> Result<(), JobRef> {
         let mut state = self.lock();
         let number = state.number(job, false, &[]).ok_or(job)?;

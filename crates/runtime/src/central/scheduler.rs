@@ -23,10 +23,10 @@ const LATE_AFTER: Nanos = Nanos(4_000_000);
 /// A new time counts one part in so many, the average before it the rest.
 const MEMORY: u64 = 8;
 
-/// See the file's head.
+/// A policy with its view of tasks and workers.
 pub struct CentralScheduler {
     policy: Box<dyn GraphPolicy>,
-    /// Empty where tasks come as they are created.
+    /// Empty if tasks come as they are created.
     graph: TaskGraph,
     team: Team,
     since: Instant,
@@ -52,7 +52,7 @@ struct Presence {
 }
 
 impl CentralScheduler {
-    /// For this team, worker by worker. `graph`: what is known of it beforehand.
+    /// A scheduler for this team, worker by worker. `graph`: what is known of it beforehand.
     pub fn new(policy: Box<dyn GraphPolicy>, graph: TaskGraph, team: Team) -> Self {
         let presence = vec![Presence::default(); team.kinds.len()];
         let (since, mean) = (Instant::now(), PerKind::default());
@@ -81,14 +81,14 @@ impl CentralScheduler {
         Situation { graph: &self.graph, team: &self.team, now: self.now() }
     }
 
-    /// All begins anew: there is no task.
+    /// Begins anew, without tasks.
     pub fn start(&mut self) {
         let (policy, at) = self.split();
         policy.start(&at);
         self.rest();
     }
 
-    /// The same begins once more: there is no task yet, and what was planned is kept.
+    /// Begins once more, without tasks: what was planned is kept.
     pub fn again(&mut self) {
         let (policy, at) = self.split();
         policy.again(&at);
@@ -147,7 +147,7 @@ impl CentralScheduler {
         Some(task)
     }
 
-    /// Instead of a worker that is late.
+    /// Takes a task in the name of a late worker.
     fn stand_in(&mut self, worker: usize, now: Nanos) -> Option<TaskId> {
         (0..self.presence.len()).filter(|&other| other != worker).find_map(|other| {
             self.note_missed(other, now);
@@ -223,7 +223,7 @@ impl CentralScheduler {
                 || (0..self.presence.len()).any(is_late))
     }
 
-    /// A worker that would be given nothing sleeps: when it may stand in for another. It watches
+    /// When a worker that would be given nothing may stand in for another. It sleeps and watches
     /// until then.
     pub fn due(&mut self, thread: usize) -> Option<Instant> {
         let worker = self.worker_of_thread(thread);

@@ -20,8 +20,8 @@ mod workers;
 /// A worker that has waited for so long looks at the workers that it may be waiting for. Most waits
 /// are shorter.
 const FIRST_LOOK: Duration = Duration::from_micros(5);
-/// How long a lock is tried, which others have for moments only, before its waiter sleeps. Long
-/// enough to find out that one of them does not run.
+/// How long a lock that others hold for moments is tried before its waiter sleeps: long enough to
+/// find out that its holder does not run.
 const LOCK_SPIN: Duration = Duration::from_micros(20);
 /// Tries between two looks at the clock.
 const TRIES: u32 = 16;
@@ -57,7 +57,7 @@ pub struct Borrower {
     has: Cell<Option<usize>>,
     /// True if the system refused to move a thread.
     is_refused: Cell<bool>,
-    /// Others have its core, too, as of a while ago.
+    /// Other programs use its core, too, as of a while ago.
     contended_until: Cell<Option<Instant>>,
 }
 
@@ -124,7 +124,7 @@ impl Worker {
         self.borrower.has.get()
     }
 
-    /// Locks what others have for moments only, unless they lose their core meanwhile.
+    /// Locks a mutex that others hold for moments, unless they lose their core meanwhile.
     #[inline]
     pub fn lock<'a, T>(&self, mutex: &'a Mutex<T>) -> MutexGuard<'a, T> {
         try_lock(mutex).unwrap_or_else(|| self.lock_slow(mutex))
@@ -160,7 +160,7 @@ impl Worker {
         self.borrower.next.get().is_some()
     }
 
-    /// It has something to do itself.
+    /// Takes its core back, for it has work itself.
     pub fn takes_core_back(&self) {
         self.borrower.next.set(None);
         let Some(borrower) = self.borrower.has.take() else { return };

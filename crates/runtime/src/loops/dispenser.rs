@@ -44,7 +44,7 @@ pub struct Chunk {
     pub count: u64,
 }
 
-/// See the file's head.
+/// Hands out a loop's iterations in chunks.
 pub struct ChunkDispenser {
     schedule: Schedule,
     iterations: u64,
@@ -57,8 +57,8 @@ pub struct ChunkDispenser {
     stage: Stage,
     /// Indexed by kind: iterations done and the time they took.
     done: PerKind<(u64, Nanos)>,
-    /// How many the first piece on each kind has at most, where there was no sizing: it may be
-    /// another loop by now.
+    /// The most iterations of the first piece on each kind, without sizing: it may be another loop
+    /// by now.
     first: Option<u64>,
 }
 
@@ -142,7 +142,7 @@ impl ChunkDispenser {
         self.free > 0
     }
 
-    /// A place for a worker: its own where that is free. None: all are taken.
+    /// A place for a worker: its own if that is free. None: all are taken.
     pub fn place(&mut self, worker: usize) -> Option<usize> {
         let own =
             Some(worker).filter(|&own| self.places.get(own).is_some_and(|place| !place.is_taken));
@@ -326,9 +326,9 @@ impl ChunkDispenser {
         }
     }
 
-    /// While sizing: two chunks have to tell, and the faster counts. One alone may have met an
-    /// interrupt, or the first touch of a page. Of a loop that is remembered one is enough, however
-    /// short.
+    /// Sizing: two chunks have to be long enough to measure, and the faster counts. One alone may
+    /// have met an interrupt, or the first touch of a page. In a loop that is remembered one is
+    /// enough, however short.
     fn size(&mut self, count: u64, time: Nanos) {
         let Stage::Sizing { next, last, measured, remembered } = &mut self.stage else { return };
         let seen = time.0.max(1) as f64 / count as f64;

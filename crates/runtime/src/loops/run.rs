@@ -25,7 +25,8 @@ use super::schedule::Schedule;
 /// How long the caller waits for the last chunks of others before it does something else, which
 /// might take longer: as long as such a chunk takes, but at least so long.
 const LAST_CHUNK_WAIT: Duration = Duration::from_micros(25);
-/// A loop that is not shared is so after all if it takes this many times as long as it should,
+/// A loop that its caller does alone is shared after all if it takes so many times as long as it
+/// should,
 const OVERDUE: f64 = 2.0;
 /// which is looked at after each of so many parts of it.
 const PARTS: u64 = 8;
@@ -38,7 +39,7 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// Iterations are about to be done.
+    /// Counts and times a chunk that is about to be done.
     #[inline]
     fn chunk<'a>(&self, worker: &'a Worker, first: u64, count: u64) -> Option<Timed<'a>> {
         worker.counts.chunks.add(1);

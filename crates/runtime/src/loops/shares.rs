@@ -7,7 +7,7 @@ use evenkeel_machine::Nanos;
 /// no boundary by much: what lies on either side of it is in a worker's cache.
 const MEMORY: f64 = 16.0;
 
-/// See the file's head.
+/// Each worker's part in the speed of all, over the last executions of a loop.
 #[derive(Debug, Default)]
 pub struct Shares {
     /// Indexed by worker, with a sum of 1; empty if nothing is known.

@@ -22,7 +22,7 @@ use crate::worker::Worker;
 /// A source that answers within this time counts as one that has not waited.
 const SOON: Duration = Duration::from_millis(1);
 
-/// See the file's head.
+/// Decides if items are taken from the source ahead.
 pub struct Prefetch {
     /// Slow are the workers from this one on. Too high for any: all are alike, or kinds do not
     /// count.

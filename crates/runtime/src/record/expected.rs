@@ -49,7 +49,7 @@ impl Named {
     }
 }
 
-/// See the file's head.
+/// Expected costs of the tasks of a recorded graph.
 pub struct Expected {
     kinds: Vec<KindOfCore>,
     /// Indexed by phase of the graph.

@@ -27,7 +27,7 @@ use super::scheduled::{ActiveRun, ScheduledGraph};
 /// Steps without predecessors in one job: few enough to be shared out, enough that sharing out does
 /// not count.
 const STARTS: usize = 64;
-/// Steps that a worker does one after the other before it looks whether what it waits for has come.
+/// Steps that a worker does one after the other before it looks if its wait is over.
 const IN_ONE_GO: usize = 64;
 
 /// A task.
@@ -325,8 +325,8 @@ impl<'env> Shared<'env> {
         What::Task(step.label, self.id(step))
     }
 
-    /// Calls what a step is to do, unless the run has been cancelled, and drops then what `time`
-    /// returns: whether it was called.
+    /// Calls a step's action, unless the run has been cancelled, and then drops what `time`
+    /// returned. Returns true if it called it.
     #[inline]
     fn call<T>(
         &self,

@@ -14,7 +14,7 @@ use crate::worker::Worker;
 
 use super::expected::{Expected, Note, have_changed};
 
-/// See the file's head.
+/// The task source for the runs of a recorded graph.
 pub struct ScheduledGraph {
     state: Mutex<State>,
     expected: Expected,

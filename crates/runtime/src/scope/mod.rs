@@ -27,7 +27,7 @@ pub use spawn::Spawner;
 pub struct Scope<'scope, 'env: 'scope, E = Infallible> {
     pub(crate) core: &'scope ScopeCore,
     pub(crate) worker: &'scope Worker,
-    /// As handles know it, from the first task with dependences on.
+    /// The scope as handles know it, from the first task with dependences on.
     pub(crate) domain: OnceCell<Domain>,
     errors: &'scope FirstError<E>,
     /// Invariant in both, as [`std::thread::Scope`] is: neither may be taken for longer or shorter
@@ -142,8 +142,8 @@ impl<'scope, E> Scope<'scope, '_, E> {
 /// The payload of a panic.
 pub type Payload = Box<dyn Any + Send>;
 
-/// Keeps it if it is the first. Dropping a later one may panic in turn: what that leaves behind is
-/// not dropped any more.
+/// Keeps a payload if it is the first. Dropping a later one may panic in turn, and the payload of
+/// that panic is leaked.
 pub fn keep_first(kept: &Mutex<Option<Payload>>, payload: Payload) {
     let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
     if kept.is_none() {
@@ -161,7 +161,7 @@ pub struct ScopeCore {
     count: Count,
     cancelled: AtomicBool,
     panic: Mutex<Option<Payload>>,
-    /// For its tasks.
+    /// The context of its tasks, for the check of declared accesses.
     pub declared: Declared,
 }
 
@@ -186,12 +186,12 @@ impl ScopeCore {
         self.count.raise(tasks);
     }
 
-    /// Tasks that have not begun are dropped.
+    /// Has tasks that have not begun dropped.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// A task panicked: the first such payload is kept, and the rest of the scope cancelled.
+    /// Keeps the first payload of a task that panicked, and cancels the rest of the scope.
     #[cold]
     pub fn panicked(&self, payload: Payload) {
         self.cancel();
@@ -247,7 +247,7 @@ impl Default for Credits {
 }
 
 impl Credits {
-    /// Before something of a scope is done: no credits are held of any other.
+    /// Turns to a scope before something of it is done: credits of any other are given back.
     #[inline]
     pub fn switch_to(&self, scope: &ScopeCore, worker: &Worker) {
         if self.scope.get() != &raw const *scope {
@@ -256,8 +256,8 @@ impl Credits {
         }
     }
 
-    /// A task is created. The caller keeps the count above 0 by itself: it is the opener, or runs a
-    /// task of the scope.
+    /// Takes a credit for a task that is created. The caller keeps the count above 0 by itself: it
+    /// is the opener, or runs a task of the scope.
     #[inline]
     pub fn spend(&self, scope: &ScopeCore, worker: &Worker) {
         self.switch_to(scope, worker);
@@ -268,8 +268,8 @@ impl Credits {
         self.held.set(self.held.get() - 1);
     }
 
-    /// A task is done, or the opener's closure. The scope is not to be touched any more by the
-    /// caller.
+    /// Adds a credit for a task that is done, or the opener's closure. The caller must not touch
+    /// the scope any more.
     #[inline]
     pub fn gain(&self, scope: &ScopeCore, worker: &Worker) {
         self.switch_to(scope, worker);
@@ -284,7 +284,7 @@ impl Credits {
             && scope.count.all.load(Ordering::Acquire) == self.held.get()
     }
 
-    /// Gives all back.
+    /// Gives all credits back.
     #[inline]
     pub fn give_back(&self, worker: &Worker) {
         let held = self.held.take();

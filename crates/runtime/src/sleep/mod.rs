@@ -24,10 +24,10 @@ use crate::worker::Worker;
 const ONE_IDLE: usize = 1;
 const ONE_SLEEPING: usize = 1 << (usize::BITS / 2);
 
-/// How long a sleeper sleeps at most that something may have escaped: the fence failed.
+/// The longest sleep after a failed fence: something may have escaped the last look.
 const MAX_UNORDERED_SLEEP: Duration = Duration::from_millis(1);
 
-/// How many look, and how many sleep.
+/// How many workers are idle, and how many sleep.
 #[derive(Clone, Copy)]
 struct Counters(usize);
 
@@ -59,7 +59,7 @@ impl WorkerSleepState {
     }
 }
 
-/// See the file's head.
+/// Counts idle and sleeping workers, and wakes them.
 pub struct Sleep {
     counters: CachePadded<AtomicUsize>,
     /// Between threads that make work visible, which is often, and threads that go to sleep.
@@ -156,12 +156,13 @@ impl Sleep {
         Counters(self.counters.load(Ordering::Relaxed)).idle() > 0
     }
 
-    /// Begins to look for work.
+    /// Counts a worker as idle.
     pub fn start_looking(&self) {
         self.counters.fetch_add(ONE_IDLE, Ordering::SeqCst);
     }
 
-    /// Looks no more: there is something to do. `more`: whether there is work for another (rule 2).
+    /// Counts a worker as idle no more: it has found work. `more`: true if there is work for
+    /// another (rule 2).
     pub fn stop_looking(&self, more: impl FnOnce() -> bool) {
         let before = Counters(self.counters.fetch_sub(ONE_IDLE, Ordering::SeqCst));
         if before.idle() == 1 && before.sleeping() > 0 {
@@ -210,7 +211,7 @@ impl Sleep {
         }
     }
 
-    /// Wakes all, that they may see the end.
+    /// Wakes all: the pool ends.
     pub fn wake_all(&self) {
         fence(Ordering::SeqCst);
         (0..self.workers.len()).for_each(|index| self.wake(index));
@@ -251,7 +252,8 @@ impl Sleep {
         taken
     }
 
-    /// `since`: when this was begun, which is before the woken worker can have seen anything of it.
+    /// Unparks a worker that has been taken from sleep. `since`: when the wake-up was begun, before
+    /// the woken worker can have seen any of it.
     fn unpark(&self, index: usize, since: Instant) {
         if let Some(thread) = self.workers[index].thread.get() {
             thread.unpark();

@@ -7,7 +7,7 @@ const INLINE: usize = 4;
 
 type Access<'a> = (&'a [Handle], Mode);
 
-/// See the file's head.
+/// What a task reads and writes, while it is being declared.
 pub struct Accesses<'a> {
     first: [Option<Access<'a>>; INLINE],
     count: usize,

@@ -13,7 +13,7 @@ use crate::lend::Watch;
 use crate::stack;
 use crate::trace::What;
 
-/// How much of its looking without leaving the core to others.
+/// How long it looks without offering its core to other threads.
 const SPINNING: Duration = Duration::from_micros(10);
 /// Tries between two looks at the clock, which costs some tens of nanoseconds.
 const TRIES: u32 = 8;
@@ -40,10 +40,10 @@ impl Worker {
         }
     }
 
-    /// Leaves the others alone for so long, or until `done`, or there is something from outside or
-    /// left to this one. Nothing of its own is left by now.
+    /// Leaves a victim alone for so long. Ends earlier if `done`, or if there is a call from
+    /// outside or a declined task for this worker. Its own deque is empty by now.
     pub(super) fn back_off(&self, victim: usize, span: Duration, done: &impl Fn() -> bool) {
-        // A scope that only waits for these does not wait any longer.
+        // A scope that waits only for these credits is done then.
         self.credits.give_back(self);
         let registry = &*self.registry;
         let give_way = registry.give_way.as_ref();
@@ -62,7 +62,7 @@ impl Worker {
             if held_off < SPINNING { std::hint::spin_loop() } else { std::thread::yield_now() }
         }
         give_way.into_iter().for_each(|it| it.set_idle(self, false));
-        // It has neither run tasks nor made any.
+        // The victim has neither run tasks nor created any.
         let (has_run, has) = of_victim();
         if has_run == ran && has <= had {
             self.steal_backoff.reset();
@@ -159,7 +159,7 @@ impl Worker {
         }
     }
 
-    /// A job of that worker.
+    /// Counts a steal from that worker.
     pub fn count_steal(&self, victim: usize) {
         self.counts.steals_got.add(1);
         self.steal_backoff.count_steal();
@@ -215,12 +215,13 @@ impl Worker {
             && self.registry.give_way.as_ref().is_some_and(|give_way| give_way.holds_call(faster))
     }
 
-    /// One of all workers.
+    /// A random worker to begin a round of victims with.
     pub fn draw_victim(&self) -> usize {
         self.draw(self.registry.stealers.len())
     }
 
-    /// Below `bound`, by xorshift64 (Marsaglia, Journal of Statistical Software 8(14), 2003).
+    /// A random number below `bound`, by xorshift64 (Marsaglia, Journal of Statistical Software
+    /// 8(14), 2003).
     fn draw(&self, bound: usize) -> usize {
         let mut it = self.random.get();
         it ^= it << 13;

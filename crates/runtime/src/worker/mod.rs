@@ -1,4 +1,5 @@
-//! A worker: looks for work, runs it, sleeps where there is none.
+//! A worker: its state, its deque, and the loop in which it runs jobs while it waits
+//! (`work_until`).
 #![expect(
     unsafe_code,
     reason = "a thread finds its worker through a pointer; jobs are run through one"
@@ -41,7 +42,7 @@ thread_local! {
     static CURRENT: Cell<*const Worker> = const { Cell::new(null()) };
 }
 
-/// See the file's head. Lives on its thread's stack and is not seen by other threads.
+/// A thread of a pool. Lives on that thread's stack and is not seen by other threads.
 pub struct Worker {
     /// Its number in the pool.
     pub index: usize,
@@ -61,7 +62,7 @@ pub struct Worker {
     pub loop_history: LoopHistory,
     /// When it may steal.
     pub steal_backoff: StealBackoff,
-    /// When to sleep.
+    /// How long it looks before it sleeps.
     spin_timeout: SpinTimeout,
     /// The worker that it lends its core to.
     pub borrower: Borrower,
@@ -73,10 +74,10 @@ pub struct Worker {
     next: Cell<Option<JobRef>>,
     deque: Deque<JobRef>,
     registry: Arc<Registry>,
-    /// That of the pool, where `registry` is a region's. To be compared only.
+    /// The pool's registry, if `registry` is a region's. To be compared only.
     root: *const Registry,
     random: Cell<u64>,
-    /// In a region: what it is outside of it.
+    /// In a region: the same thread's worker outside.
     outer: Cell<*const Self>,
     /// In a region: the worker with the only batch that it has found.
     stuck: Cell<StuckWorker>,
@@ -94,7 +95,7 @@ impl Worker {
         registry.reserve.iter().for_each(Reserve::look_after_this_thread);
         Self::be(registry, index, deque, |worker| {
             let is_ending = || worker.registry.is_ending();
-            // It has counted as idle since before it began: what it finds first ends that.
+            // It has counted as idle since before it began: the first job that it finds ends that.
             worker.look(&is_ending);
             worker.wait_until(is_ending);
             worker.registry.lending.unregister(index);
@@ -108,7 +109,7 @@ impl Worker {
         });
     }
 
-    /// This thread is this worker, as long as `f` takes.
+    /// Makes this thread this worker, as long as `f` takes.
     fn be(registry: Arc<Registry>, index: usize, deque: Deque<JobRef>, f: impl FnOnce(&Self)) {
         registry.sleep.register_current_thread(index);
         let recorder = registry.trace.as_ref().map(Trace::recorder);
@@ -156,8 +157,8 @@ impl Worker {
         Self { root: outer.root, ..Self::new(region, outer.index, deque) }
     }
 
-    /// This thread is this worker, in place of the one that it is outside of a region, as long as
-    /// `f` takes.
+    /// Makes this thread this worker, in place of its worker outside of a region, as long as `f`
+    /// takes.
     pub fn in_place_of<R>(&self, outer: &Self, f: impl FnOnce(&Self) -> R) -> R {
         self.outer.set(outer);
         self.recorder.set(outer.recorder.get());
@@ -177,8 +178,8 @@ impl Worker {
         std::iter::successors(outer(self), move |worker| outer(worker))
     }
 
-    /// Does what there is to be done, until that is nothing, or it `is_over`. It counts as one that
-    /// looks: others are woken for what it leaves.
+    /// Runs jobs until there are none, or it `is_over`. Counts as idle in between: other workers
+    /// are woken for what it leaves.
     pub fn help_out(&self, is_over: impl Fn() -> bool) {
         let (mut stuck, sleep) = (self.stuck.take(), &self.registry.sleep);
         while !is_over() {
@@ -198,7 +199,7 @@ impl Worker {
         self.publish_kept();
     }
 
-    /// Calls `f` with the worker that this thread is; `None`: it is none.
+    /// Calls `f` with this thread's worker, if it is one.
     #[inline]
     pub fn with_current<R>(f: impl FnOnce(Option<&Self>) -> R) -> R {
         // SAFETY: set by `work` to a value that lives until it is taken away again, on this thread;
@@ -206,15 +207,14 @@ impl Worker {
         f(unsafe { CURRENT.get().as_ref() })
     }
 
-    /// Calls `f` with the worker of this pool, or of a region of it, that this thread is; `None`:
-    /// it is none of its.
+    /// Calls `f` with this thread's worker, if that is of this pool or of a region of it.
     #[inline]
     pub fn with_current_of<R>(pool: &Registry, f: impl FnOnce(Option<&Self>) -> R) -> R {
         Self::with_current(|worker| f(worker.filter(|worker| std::ptr::eq(worker.root, pool))))
     }
 
-    /// The same, but of a pool or a region and of nothing else: what a scope counts is done where
-    /// it was opened.
+    /// Calls `f` with this thread's worker, if that is of this very pool or region: credits of a
+    /// scope belong to where it was opened.
     #[inline]
     pub fn with_current_in<R>(registry: &Registry, f: impl FnOnce(Option<&Self>) -> R) -> R {
         Self::with_current(|worker| {
@@ -228,7 +228,7 @@ impl Worker {
         &self.registry
     }
 
-    /// The same, for those that need it for longer.
+    /// The shared state, for longer than the worker is borrowed.
     pub fn shared(&self) -> Arc<Registry> {
         Arc::clone(&self.registry)
     }
@@ -253,7 +253,7 @@ impl Worker {
         if !self.registry.learns {
             return Label::default();
         }
-        // Names are in one place each, mostly: where they are does instead of what they say.
+        // A name is at one address, mostly: the address stands for its text.
         let remembered = &self.labels[(name.as_ptr().addr() ^ name.len()) % LABELS];
         let (known, label) = remembered.get();
         if std::ptr::eq(known, name) {
@@ -270,7 +270,7 @@ impl Worker {
         self.deque.pop()
     }
 
-    /// How many jobs lie in its deque.
+    /// How many jobs are in its deque.
     pub fn jobs(&self) -> usize {
         self.deque.len()
     }
@@ -288,7 +288,7 @@ impl Worker {
         self.registry.sleep.work_appeared();
     }
 
-    /// Hands over an independent task that has been created.
+    /// Makes an independent task that has been created visible to all, or known to the policy.
     #[inline]
     pub fn submit(&self, job: JobRef) {
         match &self.registry.online {
@@ -303,8 +303,7 @@ impl Worker {
         }
     }
 
-    /// A job that has become ready by the one that is being run: it runs next, unless there is one
-    /// already.
+    /// Keeps a job that became ready by the running one: it runs next, unless there is one already.
     #[inline]
     pub fn push_next(&self, job: JobRef) {
         match self.next.get() {
@@ -313,7 +312,7 @@ impl Worker {
         }
     }
 
-    /// Before users' code goes on: nothing is kept from others.
+    /// Pushes the kept job and gives credits back, before users' code goes on.
     fn publish_kept(&self) {
         self.credits.give_back(self);
         self.next.take().into_iter().for_each(|job| self.push(job));
@@ -414,7 +413,7 @@ impl Worker {
             .is_some()
     }
 
-    /// The same, to find out whether stealing pays.
+    /// The same, timed, to find out if stealing pays.
     fn help_timed(&self, done: &impl Fn() -> bool) -> bool {
         let Some((job, stolen)) = self.steal_backoff.time_steal(|| self.find_work()) else {
             return false;
