@@ -1,16 +1,15 @@
-//! Blocks for tasks: of few sizes, each worker with its own stock, used again as soon as their task
-//! has run.
+//! Blocks for tasks, in few sizes. Each worker has its own stock, and a block is used again as soon
+//! as its task has run.
 //!
-//! Tasks are often made by one worker and run by another, which then has the block. So stocks are
-//! in *magazines* of 64 blocks (Bonwick and Adams, "Magazines and vmem", USENIX 2001): a worker
-//! that has two full ones hands one to the depot that all share, one that has none takes one there,
-//! and the lock of the depot is taken once in 64 blocks. They are lists of addresses, so that which
-//! block comes next is known without looking into any.
+//! Tasks are often created by one worker and run by another, which then has the block. So stocks
+//! are in *magazines* of 64 blocks (Bonwick and Adams, "Magazines and vmem", USENIX 2001). A worker
+//! with two full magazines moves one to the [`SharedBlocks`] of the pool (the paper's depot), and a
+//! worker with none takes one there: one lock in 64 blocks. Magazines are lists of addresses: the
+//! next block is known without a look into any.
 //!
 //! Memory goes back to the system when the pool ends, not before: the protocol of task nodes relies
-//! on blocks that stay (README.md, "Release of dependences"). Whoever has many tasks pending has it
-//! in huge pages: a chain's tasks are far apart, and each on a page of its own would be one more
-//! miss of the TLB.
+//! on blocks that stay (task/README.md). A worker with many pending tasks has them in huge pages: a
+//! chain's tasks are far apart, and each on a page of its own would be one more miss of the TLB.
 #![expect(unsafe_code, reason = "an allocator")]
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
@@ -21,7 +20,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::mm::{Advice, madvise};
 
-/// What a block is for, and how large it is. Blocks of one class are never used as another.
+/// The use and the size of a block. Blocks of one class are never used as another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Class(usize);
 
@@ -39,24 +38,25 @@ const FULL: usize = 64;
 /// How many blocks before it is needed one is brought into the cache: some tens of nanoseconds
 /// each, together as long as a miss of the last cache.
 const AHEAD: usize = 4;
-/// What is taken from the system at a time: enough that asking does not count, little enough for
+/// Bytes taken from the system at a time: enough that asking does not count, little enough for
 /// small programs.
 const CHUNK: usize = 256 << 10;
-/// And by whoever has had as much already: a huge page of x86 and of Arm with pages of 4 KiB.
+/// Bytes taken at a time by an arena that has had as much already: a huge page of x86, and of Arm
+/// with pages of 4 KiB.
 const HUGE: usize = 2 << 20;
 
 impl Class {
-    /// For an independent task of this layout; none: it is too large.
+    /// The class for an independent task of this layout. None: it is too large.
     pub const fn independent(layout: Layout) -> Option<Self> {
         Self::fitting(layout, INDEPENDENT)
     }
 
-    /// For a task with dependences of this layout; none: it is too large.
+    /// The class for a task with dependences of this layout. None: it is too large.
     pub const fn dependent(layout: Layout) -> Option<Self> {
         Self::fitting(layout, DEPENDENT)
     }
 
-    /// For batches of tasks, which have this layout.
+    /// The class for batches of tasks, which have this layout.
     pub const fn batch(layout: Layout) -> Self {
         match Self::fitting(layout, BATCH) {
             Some(class) => class,
@@ -87,12 +87,12 @@ impl Magazine {
         Box::new(Self { count: 0, blocks: [MaybeUninit::uninit(); FULL] })
     }
 
-    /// The block that was put in last.
+    /// Takes the block that was put in last.
     #[inline]
     fn take(&mut self, bytes: usize) -> Option<NonNull<u8>> {
         self.count = self.count.checked_sub(1)?;
-        // A magazine that others have run empty and filled has its blocks all over the place, each
-        // a miss; which come next is known.
+        // A magazine that another worker has filled has its blocks all over the place, each a miss;
+        // but the next ones are known.
         if let Some(ahead) = self.count.checked_sub(AHEAD) {
             // SAFETY: it is below the count.
             prefetch(unsafe { self.blocks[ahead].assume_init() }, bytes);
@@ -109,8 +109,7 @@ impl Magazine {
     }
 }
 
-/// Has the lines of a block brought here, if they are not. Where the compiler has no word for it,
-/// it is left out.
+/// Brings the lines of a block into this core's cache, if the compiler has an instruction for it.
 #[inline]
 pub fn prefetch(block: NonNull<u8>, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -123,19 +122,18 @@ pub fn prefetch(block: NonNull<u8>, bytes: usize) {
     let _ = (block, bytes);
 }
 
-/// What all workers of a pool share.
+/// The blocks and the memory that all workers of a pool share.
 #[derive(Default)]
-pub struct Depot {
+pub struct SharedBlocks {
     #[expect(clippy::vec_box, reason = "they change hands as they are, under a lock")]
     full: [Mutex<Vec<Box<Magazine>>>; SIZES.len()],
     chunks: Mutex<Vec<Chunk>>,
 }
 
-// SAFETY: blocks in the depot, and chunks, belong to nobody else; the lists of them are behind
-// mutexes.
-unsafe impl Send for Depot {}
+// SAFETY: blocks in here, and chunks, have no other owner; the lists of them are behind mutexes.
+unsafe impl Send for SharedBlocks {}
 // SAFETY: as above.
-unsafe impl Sync for Depot {}
+unsafe impl Sync for SharedBlocks {}
 
 /// Memory that blocks are cut from.
 struct Chunk {
@@ -144,8 +142,8 @@ struct Chunk {
 }
 
 impl Chunk {
-    /// Zeroed: a node's first generation is 0 and nobody waits for it.
-    /// None: so much is not to be had.
+    /// Zeroed: a node's first generation is 0, and its list of waiters is empty. None: the system
+    /// has not so much.
     fn new(bytes: usize) -> Option<Self> {
         let align = if bytes == HUGE { HUGE } else { ALIGN };
         let Ok(layout) = Layout::from_size_align(bytes, align) else {
@@ -172,8 +170,8 @@ impl Drop for Chunk {
     }
 }
 
-impl Depot {
-    /// Memory for somebody's blocks who has had so much already, and how many bytes.
+impl SharedBlocks {
+    /// Memory for an arena that has had so many bytes already, and its size in bytes.
     fn chunk(&self, had: usize) -> (*mut u8, usize) {
         let huge = if had >= HUGE { Chunk::new(HUGE) } else { None };
         let Some(chunk) = huge.or_else(|| Chunk::new(CHUNK)) else {
@@ -185,13 +183,13 @@ impl Depot {
     }
 }
 
-/// What one worker has of one class.
+/// One worker's blocks of one class.
 struct Stock {
     /// Taken from and given to.
     loaded: RefCell<Box<Magazine>>,
     /// Full or empty.
     spare: RefCell<Box<Magazine>>,
-    /// What is left of the last chunk: address and bytes.
+    /// The rest of the last chunk: address and bytes.
     rest: Cell<(*mut u8, usize)>,
     /// Bytes of all its chunks.
     had: Cell<usize>,
@@ -200,7 +198,7 @@ struct Stock {
 /// The blocks of one worker.
 pub struct Arena([Stock; SIZES.len()]);
 
-// SAFETY: free blocks belong to whoever has them in stock, whatever the thread.
+// SAFETY: free blocks belong to the arena that has them in stock, whatever its thread.
 unsafe impl Send for Arena {}
 
 impl Default for Arena {
@@ -216,12 +214,12 @@ impl Default for Arena {
 }
 
 impl Arena {
-    /// A block of this class. What is in it is what was in it.
+    /// Takes a block of this class, with its old contents.
     #[inline]
-    pub fn take(&self, class: Class, depot: &Depot) -> NonNull<u8> {
+    pub fn take(&self, class: Class, shared_blocks: &SharedBlocks) -> NonNull<u8> {
         let stock = &self.0[class.0];
         let block = stock.loaded.borrow_mut().take(SIZES[class.0]);
-        block.unwrap_or_else(|| Self::refill(stock, class, depot))
+        block.unwrap_or_else(|| Self::refill(stock, class, shared_blocks))
     }
 
     /// Puts a block back.
@@ -230,33 +228,39 @@ impl Arena {
     /// It was taken with the same class in the same pool, and what was in it is not looked at any
     /// more (but for what the protocol of nodes says).
     #[inline]
-    pub unsafe fn give(&self, class: Class, block: NonNull<u8>, depot: &Depot) {
+    pub unsafe fn give(&self, class: Class, block: NonNull<u8>, shared_blocks: &SharedBlocks) {
         let stock = &self.0[class.0];
         let mut loaded = stock.loaded.borrow_mut();
         if loaded.count == FULL {
-            Self::unload(stock, &mut loaded, class, depot);
+            Self::unload(stock, &mut loaded, class, shared_blocks);
         }
         loaded.give(block);
     }
 
-    /// Makes room.
+    /// Makes room in a full magazine.
     #[cold]
-    fn unload(stock: &Stock, loaded: &mut Box<Magazine>, class: Class, depot: &Depot) {
+    fn unload(
+        stock: &Stock,
+        loaded: &mut Box<Magazine>,
+        class: Class,
+        shared_blocks: &SharedBlocks,
+    ) {
         let mut spare = stock.spare.borrow_mut();
         std::mem::swap(loaded, &mut spare);
         if loaded.count > 0 {
             let full = std::mem::replace(loaded, Magazine::empty());
-            depot.full[class.0].lock().unwrap_or_else(PoisonError::into_inner).push(full);
+            shared_blocks.full[class.0].lock().unwrap_or_else(PoisonError::into_inner).push(full);
         }
     }
 
     #[cold]
-    fn refill(stock: &Stock, class: Class, depot: &Depot) -> NonNull<u8> {
+    fn refill(stock: &Stock, class: Class, shared_blocks: &SharedBlocks) -> NonNull<u8> {
         let mut loaded = stock.loaded.borrow_mut();
         std::mem::swap(&mut *loaded, &mut *stock.spare.borrow_mut());
         if loaded.count == 0 {
             // The lock is not to be held while the empty one is given back.
-            let full = depot.full[class.0].lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let full =
+                shared_blocks.full[class.0].lock().unwrap_or_else(PoisonError::into_inner).pop();
             full.into_iter().for_each(|full| *loaded = full);
         }
         if let Some(block) = loaded.take(SIZES[class.0]) {
@@ -265,7 +269,7 @@ impl Arena {
         let size = SIZES[class.0];
         let (mut at, mut bytes) = stock.rest.get();
         if bytes < size {
-            (at, bytes) = depot.chunk(stock.had.get());
+            (at, bytes) = shared_blocks.chunk(stock.had.get());
             stock.had.set(stock.had.get() + bytes);
         }
         // SAFETY: at least `size` bytes are left in the chunk.
@@ -283,42 +287,46 @@ mod tests {
 
     #[test]
     fn a_block_is_had_by_one_at_a_time_and_used_again() {
-        let (depot, maker, runner) = (Depot::default(), Arena::default(), Arena::default());
+        let (shared_blocks, maker, runner) =
+            (SharedBlocks::default(), Arena::default(), Arena::default());
         let class = Class::independent(Layout::new::<[u64; 9]>()).unwrap();
         let mut seen = HashSet::new();
         for _ in 0..20 {
-            let blocks: Vec<_> = (0..1_000).map(|_| maker.take(class, &depot)).collect();
+            let blocks: Vec<_> = (0..1_000).map(|_| maker.take(class, &shared_blocks)).collect();
             let addresses: HashSet<_> = blocks.iter().map(|block| block.addr()).collect();
             assert_eq!(addresses.len(), 1_000);
             assert!(addresses.iter().all(|address| address.get() % ALIGN == 0));
             seen.extend(addresses);
             // SAFETY: taken above.
-            blocks.into_iter().for_each(|block| unsafe { runner.give(class, block, &depot) });
+            blocks
+                .into_iter()
+                .for_each(|block| unsafe { runner.give(class, block, &shared_blocks) });
         }
-        // What the runner keeps, two magazines, is all that is not used again.
+        // The runner keeps two magazines; all other blocks are used again.
         assert!(seen.len() <= 1_000 + 2 * FULL, "{}", seen.len());
     }
 
     #[test]
     fn all_that_is_given_back_is_taken_again() {
-        let (depot, arena) = (Depot::default(), Arena::default());
+        let (shared_blocks, arena) = (SharedBlocks::default(), Arena::default());
         let class = Class::dependent(Layout::new::<u64>()).unwrap();
-        // What is loaded, the spare, and what went to the depot.
-        let take = || (0..3 * FULL + 5).map(|_| arena.take(class, &depot)).collect::<HashSet<_>>();
+        // A full loaded magazine, a full spare, and one that went to the shared blocks.
+        let take =
+            || (0..3 * FULL + 5).map(|_| arena.take(class, &shared_blocks)).collect::<HashSet<_>>();
         let blocks = take();
         // SAFETY: taken above.
-        blocks.iter().for_each(|&block| unsafe { arena.give(class, block, &depot) });
+        blocks.iter().for_each(|&block| unsafe { arena.give(class, block, &shared_blocks) });
         assert_eq!(take(), blocks);
     }
 
     #[test]
-    fn whoever_has_had_much_gets_more_in_huge_pages() {
-        let (depot, maker) = (Depot::default(), Arena::default());
+    fn an_arena_that_has_had_much_gets_more_in_huge_pages() {
+        let (shared_blocks, maker) = (SharedBlocks::default(), Arena::default());
         let class = Class::independent(Layout::new::<u64>()).unwrap();
         let addresses: HashSet<_> =
-            (0..100_000).map(|_| maker.take(class, &depot).addr().get()).collect();
+            (0..100_000).map(|_| maker.take(class, &shared_blocks).addr().get()).collect();
         assert_eq!(addresses.len(), 100_000);
-        let chunks = depot.chunks.lock().unwrap();
+        let chunks = shared_blocks.chunks.lock().unwrap();
         assert_eq!(
             chunks.iter().map(|chunk| chunk.layout.size()).collect::<Vec<_>>(),
             [[CHUNK; 8].as_slice(), &[HUGE; 3]].concat()
@@ -346,7 +354,7 @@ mod tests {
         }
     }
 
-    /// Whether the kernel has been told (`hg` among the flags of its mapping).
+    /// True if the kernel was asked for huge pages here (`hg` among the flags of its mapping).
     fn is_advised(chunk: &Chunk) -> bool {
         let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
         let mut is_here = false;

@@ -1,4 +1,4 @@
-//! What tasks cost, by name and kind of core: learnt as they run.
+//! Costs of tasks by name and kind of core, learnt as they run.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,13 +10,13 @@ use crate::sync::{AtomicU64, Ordering};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Label(pub u32);
 
-/// Names that are told apart. What comes after them is not learnt.
+/// The most names. Tasks with further names are not learnt.
 const LABELS: usize = 255;
 /// A new time counts one part in so many, the average before it the rest: what changes is known
 /// after about as many tasks.
 const MEMORY: u64 = 8;
 
-/// What tasks of one name have cost on one kind of core.
+/// The cost of tasks of one name on one kind of core.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cost {
     /// The name.
@@ -27,10 +27,10 @@ pub struct Cost {
     pub time: Nanos,
 }
 
-/// See the file's head.
+/// Moving averages of what tasks take, by name and kind of core.
 pub struct Costs {
     labels: Mutex<Vec<&'static str>>,
-    /// By label, nanoseconds by kind; 0: never seen.
+    /// Indexed by label, nanoseconds by kind; 0: never seen.
     times: Box<[PerKind<AtomicTime>]>,
 }
 
@@ -76,14 +76,14 @@ impl Costs {
         average.store(after.max(1), Ordering::Relaxed);
     }
 
-    /// What tasks of this name cost on this kind, if any has run there.
+    /// The cost of tasks of this name on this kind, if any has run there.
     pub fn of(&self, label: Label, kind: KindId) -> Option<Nanos> {
         let times = self.times.get((label.0 as usize).checked_sub(1)?)?;
         let average = times.0[kind.index()].0.load(Ordering::Relaxed);
         (average > 0).then_some(Nanos(average))
     }
 
-    /// What has been learnt.
+    /// All that has been learnt.
     pub fn all(&self) -> Vec<Cost> {
         let labels = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
         let of = |(&label, times): (&&'static str, &PerKind<AtomicTime>)| {

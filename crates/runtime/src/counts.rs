@@ -1,4 +1,6 @@
-//! What each worker has done: counted by itself, read by anybody.
+//! Counts of what each worker has done. A worker writes its own counts, in a line of the cache of
+//! its own: a load, an addition, a store, all relaxed. A summary reads them, as of about now. Times
+//! come from the clock that is read anyway before a worker sleeps.
 
 use evenkeel_machine::Nanos;
 
@@ -9,13 +11,13 @@ use crate::sync::{AtomicU64, Ordering};
 pub struct Count(AtomicU64);
 
 impl Count {
-    /// So many more: by its own thread, so that no atomic addition is needed.
+    /// Adds, by its own thread: so no atomic addition is needed.
     #[inline]
     pub fn add(&self, more: u64) {
         self.set(self.get() + more);
     }
 
-    /// By its own thread.
+    /// Sets, by its own thread.
     #[inline]
     pub fn set(&self, to: u64) {
         self.0.store(to, Ordering::Relaxed);
@@ -28,7 +30,8 @@ impl Count {
     }
 }
 
-/// What one worker has done. Times are nanoseconds, instants nanoseconds since the pool was made.
+/// What one worker has done. Times are in nanoseconds, instants in nanoseconds since the pool was
+/// made.
 #[derive(Default)]
 pub struct Counts {
     /// Tasks that it has run.

@@ -27,7 +27,7 @@ pub enum PoolError {
          expected the kinds of core in EVENKEEL_KINDS, as 'P:0-7=1024 E:8-15=512'"
     )]
     NoMachineFiles(String),
-    /// What is said of the kinds of core makes no sense.
+    /// The list of kinds of core is not valid.
     #[error(transparent)]
     Kinds(#[from] KindListError),
     /// None of the machine's cores is one that this process may use.
@@ -51,7 +51,7 @@ pub enum PoolError {
         /// The most that there can be.
         most: usize,
     },
-    /// What an environment variable asks for is not there.
+    /// The value of an environment variable is not valid.
     #[error("{variable}: {source}")]
     Variable {
         /// Which.
@@ -64,7 +64,7 @@ pub enum PoolError {
     NoPolicy {
         /// As asked for.
         name: String,
-        /// Those that there are.
+        /// The policies that there are.
         has: &'static str,
     },
     /// No such policy for recorded graphs.
@@ -78,7 +78,7 @@ pub enum PoolError {
     PlansGraphs {
         /// As asked for.
         name: String,
-        /// Those that there are for tasks as they come.
+        /// The policies that there are for tasks as they come.
         has: &'static str,
     },
     /// No such schedule for loops.

@@ -1,8 +1,8 @@
-//! A pool does not come along through a fork: the child has the thread that forked, and no workers.
+//! Pools and forks. A child process has the thread that forked and no workers, so work on a pool of
+//! its parent would wait for ever.
 //!
-//! Handed to it, work would wait for ever. So each pool knows after how many forks it was made, and
-//! where a scope or a loop begins that is compared with how many there have been. A fork by the
-//! system call alone (`clone`, `vfork`) is not seen.
+//! Each pool knows after how many forks it was made, and compares that with the number of forks
+//! when a scope or a loop begins. A fork by the system call alone (`clone`, `vfork`) is not seen.
 #![expect(unsafe_code, reason = "libc is told what to call after a fork")]
 
 use std::sync::Once;
@@ -28,7 +28,7 @@ pub fn begin_to_count() -> u32 {
     forks()
 }
 
-/// Tells whoever uses a pool that another process made.
+/// Panics: the pool belongs to another process.
 #[cold]
 pub fn refuse() -> ! {
     panic!(

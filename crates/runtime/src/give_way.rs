@@ -1,17 +1,32 @@
-//! Slow cores leave what faster ones would end sooner: the rule of `steal-kind` (crates/policy)
-//! where each worker is a thread.
+//! Slow cores leave what faster ones would end sooner: the rule of `steal-kind`
+//! (`steal_kind::declines` in crates/policy) where each worker is a thread. On cores of one kind,
+//! and for tasks without a name, nothing of this is asked.
 //!
-//! What the rule wants to know, and where it is from: a task's cost on each kind, learnt by its
-//! name; when a faster worker is free, which that worker says when it begins a task with a name;
-//! what else is ready, counted in the deques. What lies there is taken to cost as much as the task
-//! in question: so the rule errs towards taking, as plain stealing does.
+//! A worker asks before it begins a task with a name. The rule wants the task's cost on each kind,
+//! learnt by its name; when each faster worker is free; and what else is ready, counted in the
+//! deques. Each job there is taken to cost as much as the task in question, so the rule errs
+//! towards taking, as plain stealing does.
 //!
-//! A task that is declined lies here, for faster workers. Learnt costs may be wrong, and a worker
-//! may not come: so nobody leaves a task for longer than it would have run here. When that time is
-//! over, any worker takes it.
+//! A worker says when it is free in a word of its own: idle, busy until (in a task with a name, by
+//! its learnt cost), or busy for an unknown time. A worker of the last sort is not counted upon. It
+//! may have just created the task, so the asker waits for an answer first: for a 64th of the time
+//! that the task would take here, and 50 us at most. These words order nothing and may be stale: a
+//! wrong answer costs time, never a task.
+//!
+//! A declined task goes into one list behind a mutex, with the time at which it would have been
+//! done where it was declined. Workers on faster kinds look there before they steal, all others
+//! once that time is over. The worker that declined it sleeps no longer than until then; so does
+//! the one that is woken for the first task in the list, and the one that the last idle worker
+//! wakes while a task is there. That time is asked behind the fence of rule 3 (sleep/README.md): a
+//! task that was left before it is seen, and a thread that leaves one after it sees the sleeper. So
+//! a task waits for other workers no longer than it would have run. The list is counted beside the
+//! lock: without declined tasks looking is one load.
 //!
 //! A call from outside is often a whole program, whose sequential parts all run where it is taken.
-//! So a slow worker leaves it to a faster one that has nothing to do, but not for long.
+//! Slower workers leave it while a faster one says that it is idle, for a millisecond after the
+//! last call at most. The calling thread wakes the fastest sleeper, unless that is of the slowest
+//! kind, even if another worker is idle. A slow worker does not sleep meanwhile: the last look of
+//! rule 3 finds the call.
 
 use std::cell::{Cell, RefCell};
 use std::sync::{Mutex, PoisonError};
@@ -23,44 +38,45 @@ use evenkeel_policy::graph::steal_kind::declines;
 
 use crate::costs::Label;
 use crate::job::JobRef;
-use crate::patience::LOOKING;
+use crate::spin_timeout::SPIN_TIMEOUT;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 use crate::team::Place;
 use crate::worker::Worker;
 
 /// How long a call from outside is left to a faster worker: several times what it takes to begin a
 /// thread, or to wake one.
-const CALL_PATIENCE: Nanos = Nanos::from_millis(1);
-/// Whoever would be so many times as long in a task waits for one of these times to hear when
-/// faster workers are free.
-const HEARING: u64 = 64;
+const CALL_HELD_FOR: Nanos = Nanos::from_millis(1);
+/// A worker waits for faster workers to say when they are free, for one part in so many of the time
+/// that the task would take here.
+const WAIT_PART: u64 = 64;
 /// Busy for an unknown time.
 const UNKNOWN: u64 = u64::MAX;
 /// Idle.
 const FREE: u64 = 0;
 
-/// See the file's head.
+/// Declined tasks, and when each worker is free.
 pub struct GiveWay {
     start: Instant,
-    /// By worker, when it is free, in nanoseconds since the start.
+    /// Indexed by worker: when it is free, in nanoseconds since the start.
     free_at: Box<[CachePadded<AtomicU64>]>,
-    /// Until when the last call from outside is left to faster workers that are idle, likewise.
+    /// Until when the last call from outside is left to faster workers that are idle, in
+    /// nanoseconds since the start.
     call_until: AtomicU64,
     /// How many have been left.
     count: AtomicUsize,
-    left: Mutex<Vec<Declined>>,
+    declined: Mutex<Vec<Declined>>,
 }
 
 struct Declined {
     job: JobRef,
     label: Label,
-    /// Of the worker that left it.
+    /// The kind of the worker that left it.
     kind: KindId,
-    /// When anybody may take it.
+    /// When any worker may take it.
     until: Instant,
 }
 
-/// What a worker has at hand for the rule.
+/// What a worker keeps for the rule.
 #[derive(Default)]
 pub struct Deciding {
     /// A job that has been left for long enough.
@@ -81,7 +97,7 @@ impl GiveWay {
             free_at: (0..workers).map(|_| free_at()).collect(),
             call_until: AtomicU64::new(0),
             count: AtomicUsize::new(0),
-            left: Mutex::default(),
+            declined: Mutex::default(),
         }
     }
 
@@ -89,14 +105,14 @@ impl GiveWay {
         Nanos(now.saturating_duration_since(self.start).as_nanos() as u64)
     }
 
-    /// Somebody calls from outside.
-    pub fn called(&self) {
+    /// A call from outside has come.
+    pub fn note_call(&self) {
         self.call_until
-            .store(self.at(Instant::now()).saturating_add(CALL_PATIENCE).0, Ordering::Relaxed);
+            .store(self.at(Instant::now()).saturating_add(CALL_HELD_FOR).0, Ordering::Relaxed);
     }
 
-    /// Whether a worker leaves a call from outside to one of so many that are faster.
-    pub fn leaves_call(&self, faster: usize) -> bool {
+    /// True if a call from outside is left to one of the so many faster workers.
+    pub fn holds_call(&self, faster: usize) -> bool {
         // None has come for long, mostly: then the clock need not be asked.
         let until = self.call_until.load(Ordering::Relaxed);
         let is_idle = |free_at: &CachePadded<AtomicU64>| free_at.load(Ordering::Relaxed) == FREE;
@@ -114,9 +130,9 @@ impl GiveWay {
         }
     }
 
-    /// Waits for so many workers, the fastest, to say when they are free, for `most`. Who has just
-    /// created a task has not begun one yet, and is about to.
-    fn hear(&self, faster: usize, most: Duration) {
+    /// Waits until the so many fastest workers say when they are free, or for `most`. A worker that
+    /// has just created a task has not begun one yet, and is about to.
+    fn wait_for_free_times(&self, faster: usize, most: Duration) {
         let is_unknown =
             |free_at: &CachePadded<AtomicU64>| free_at.load(Ordering::Relaxed) == UNKNOWN;
         let since = Instant::now();
@@ -126,7 +142,7 @@ impl GiveWay {
     }
 
     /// A worker has nothing to do, or has found something.
-    pub fn idles(&self, worker: &Worker, idles: bool) {
+    pub fn set_idle(&self, worker: &Worker, idles: bool) {
         self.free_at[worker.index].store(if idles { FREE } else { UNKNOWN }, Ordering::Relaxed);
     }
 
@@ -148,7 +164,7 @@ impl GiveWay {
         if self.count.load(Ordering::Relaxed) == 0 {
             return None;
         }
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = self.declined.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         let place = left.iter().position(|it| it.is_for(worker.kind, now))?;
         let declined = left.remove(place);
@@ -159,23 +175,22 @@ impl GiveWay {
         Some(declined.job)
     }
 
-    /// Whether a worker on this kind would be given a task.
+    /// True if a worker on this kind would be given a task.
     pub fn would_give(&self, kind: KindId) -> bool {
-        // The barrier orders this load after the sleeper's entry (README.md, "Sleep and wake", rule
-        // 3).
+        // The fence orders this load after the sleeper's entry (sleep/README.md, rule 3).
         self.count.load(Ordering::Relaxed) > 0 && {
-            let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+            let left = self.declined.lock().unwrap_or_else(PoisonError::into_inner);
             let now = Instant::now();
             left.iter().any(|it| it.is_for(kind, now))
         }
     }
 
-    /// When anybody may take something, if nobody else has by then.
+    /// When any worker may take a task, unless a faster one has by then.
     pub fn due(&self) -> Option<Instant> {
         if self.count.load(Ordering::Relaxed) == 0 {
             return None;
         }
-        self.left.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|it| it.until).min()
+        self.declined.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|it| it.until).min()
     }
 }
 
@@ -188,7 +203,7 @@ impl Declined {
 impl Worker {
     /// Leaves a task with a name for a faster worker, where that would end it sooner. False: it is
     /// to be run here.
-    pub fn leaves(&self, job: JobRef, label: Label) -> bool {
+    pub fn declines_task(&self, job: JobRef, label: Label) -> bool {
         let Some(give_way) = &self.registry().give_way else { return false };
         let leaves =
             self.deciding.accepted.take() != Some(job) && self.declines(give_way, job, label);
@@ -199,15 +214,15 @@ impl Worker {
     fn declines(&self, give_way: &GiveWay, job: JobRef, label: Label) -> bool {
         let registry = self.registry();
         let (costs, kind) = (&registry.costs, self.kind);
-        // What is shorter than waking somebody is not worth the wait.
-        let Some(own) = costs.of(label, kind).filter(|own| own.0 >= LOOKING.as_nanos() as u64)
+        // A task that is shorter than a wake-up is not worth the wait.
+        let Some(own) = costs.of(label, kind).filter(|own| own.0 >= SPIN_TIMEOUT.as_nanos() as u64)
         else {
             return false;
         };
         let faster_places = registry.team.places.iter().take_while(|place| place.kind < kind);
-        give_way.hear(
+        give_way.wait_for_free_times(
             faster_places.clone().count(),
-            Duration::from_nanos(own.0 / HEARING).min(LOOKING),
+            Duration::from_nanos(own.0 / WAIT_PART).min(SPIN_TIMEOUT),
         );
         let now = Instant::now();
         let at = give_way.at(now);
@@ -222,7 +237,7 @@ impl Worker {
         if faster.iter().any(|&(_, kind)| costs.of(label, kind).is_none()) {
             return false;
         }
-        let mut left = give_way.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = give_way.declined.lock().unwrap_or_else(PoisonError::into_inner);
         let before =
             left.iter().map(|it| it.label).chain(std::iter::repeat_n(label, registry.jobs()));
         let cost = |label, kind| costs.of(label, kind).unwrap_or_default();
@@ -249,35 +264,35 @@ mod tests {
     #[test]
     fn a_call_is_left_to_a_faster_worker_that_is_idle_and_not_for_ever() {
         let give_way = GiveWay::new(3);
-        assert!(!give_way.leaves_call(1), "nobody has called");
+        assert!(!give_way.holds_call(1), "nobody has called");
         give_way.call_until.store(u64::MAX, Ordering::Relaxed);
-        assert!(give_way.leaves_call(1) && !give_way.leaves_call(0));
+        assert!(give_way.holds_call(1) && !give_way.holds_call(0));
         give_way.free_at[0].store(UNKNOWN, Ordering::Relaxed);
-        assert!(!give_way.leaves_call(1) && give_way.leaves_call(2));
+        assert!(!give_way.holds_call(1) && give_way.holds_call(2));
         give_way.call_until.store(0, Ordering::Relaxed);
-        assert!(!give_way.leaves_call(2));
+        assert!(!give_way.holds_call(2));
     }
 
     #[test]
-    fn whoever_would_be_long_in_a_task_waits_for_word_of_all_faster_ones_and_not_for_ever() {
+    fn a_worker_with_a_long_task_waits_for_word_of_all_faster_ones_and_not_for_ever() {
         const LONG: Duration = Duration::from_secs(60);
         let (give_way, began) = (GiveWay::new(3), Instant::now());
-        give_way.hear(2, LONG);
+        give_way.wait_for_free_times(2, LONG);
         // The third is no faster than the one that asks.
         give_way.free_at[2].store(UNKNOWN, Ordering::Relaxed);
-        give_way.hear(2, LONG);
+        give_way.wait_for_free_times(2, LONG);
         give_way.free_at[1].store(UNKNOWN, Ordering::Relaxed);
         std::thread::scope(|threads| {
             threads.spawn(|| {
                 std::thread::sleep(Duration::from_millis(1));
                 give_way.free_at[1].store(FREE, Ordering::Relaxed);
             });
-            give_way.hear(2, LONG);
+            give_way.wait_for_free_times(2, LONG);
         });
         assert!(began.elapsed() < LONG / 2);
         give_way.free_at[0].store(UNKNOWN, Ordering::Relaxed);
         let since = Instant::now();
-        give_way.hear(2, Duration::from_millis(2));
+        give_way.wait_for_free_times(2, Duration::from_millis(2));
         assert!(since.elapsed() >= Duration::from_millis(2));
     }
 }

@@ -1,4 +1,4 @@
-//! What lies in a deque: a pointer to something that can be run once.
+//! Jobs, which lie in deques: a pointer to something that can be run once.
 #![expect(unsafe_code, reason = "jobs are called through a pointer, whatever their type")]
 
 use std::ptr::NonNull;
@@ -9,13 +9,13 @@ use crate::worker::Worker;
 /// Runs the job that begins with this head.
 ///
 /// # Safety
-/// The pointer is to a head that the function was put into, and nobody else has run this job.
+/// The function was put into this head, and the job has not been run.
 pub type Run = unsafe fn(NonNull<Head>, &Worker);
 
-/// What every job begins with.
+/// The beginning of every job.
 #[repr(C)]
 pub struct Head {
-    /// What runs it.
+    /// The function that runs the job.
     pub run: Run,
 }
 
@@ -28,17 +28,16 @@ const BATCH: usize = 1;
 #[repr(transparent)]
 pub struct JobRef(NonNull<Head>);
 
-// SAFETY: jobs are made of closures that are Send, by those who make them (join, run, tasks,
-// loops).
+// SAFETY: jobs are made of closures that are Send: in join, run, tasks and loops.
 unsafe impl Send for JobRef {}
 
 impl JobRef {
-    /// Of a job that begins with this head.
+    /// The job that begins with this head.
     pub const fn new(head: NonNull<Head>) -> Self {
         Self(head)
     }
 
-    /// Of one that is a batch of tasks.
+    /// The job that is this batch of tasks.
     pub fn batch(head: NonNull<Head>) -> Self {
         Self(head.map_addr(|address| address | BATCH))
     }

@@ -1,4 +1,9 @@
-//! Fork and join: two closures, perhaps at once. README.md, "Latches and stacks".
+//! Fork and join: two closures, perhaps at once.
+//!
+//! `join(a, b)` pushes b, runs a, and pops. It gets b back (the usual case: no other worker has
+//! seen it, and it is called in place), or another job that a left behind (it runs that and pops
+//! again), or nothing: b was stolen, and it waits. If a panics, b must be accounted for before the
+//! frame goes: it is popped and dropped unrun, or waited for.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 

@@ -1,4 +1,9 @@
-//! Done or not: what a waiter looks at. README.md, "Latches and stacks".
+//! Latches: done or not, for a waiter to look at.
+//!
+//! A job on a stack is gone the moment its waiter may see that it is done. So all that is needed
+//! after that moment is read before it. The setter copies the number of the worker to wake, sets
+//! the latch (release), and then touches only the pool, which it keeps alive as one of its workers.
+//! The waiter reads the result after it has seen the latch (acquire).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,12 +20,12 @@ pub struct Latch {
 }
 
 impl Latch {
-    /// What worker `waiter` is going to wait for.
+    /// A latch for worker `waiter`.
     pub fn new(waiter: usize) -> Self {
         Self { done: AtomicBool::new(false), waiter }
     }
 
-    /// Whether it has been set; what was written before is seen then.
+    /// True if it has been set; what was written before is seen then.
     #[inline]
     pub fn is_set(&self) -> bool {
         self.done.load(Ordering::Acquire)
@@ -34,40 +39,40 @@ impl Latch {
     }
 }
 
-/// What a worker of another pool waits for, which does other work of its own pool meanwhile.
-pub struct AbroadLatch {
+/// A latch for a worker of another pool, which does other work of its own pool meanwhile.
+pub struct CrossPoolLatch {
     done: AtomicBool,
-    home: Arc<Registry>,
+    pool: Arc<Registry>,
     waiter: usize,
 }
 
-impl AbroadLatch {
-    /// What this worker is going to wait for.
+impl CrossPoolLatch {
+    /// A latch for this worker.
     pub fn new(waiter: &Worker) -> Self {
-        Self { done: AtomicBool::new(false), home: waiter.shared(), waiter: waiter.index }
+        Self { done: AtomicBool::new(false), pool: waiter.shared(), waiter: waiter.index }
     }
 
-    /// Whether it has been set; what was written before is seen then.
+    /// True if it has been set; what was written before is seen then.
     pub fn is_set(&self) -> bool {
         self.done.load(Ordering::Acquire)
     }
 
     /// Sets it. From that moment its waiter may be gone, and the latch with it.
     pub fn set(this: &Self) {
-        let (home, waiter) = (Arc::clone(&this.home), this.waiter);
+        let (pool, waiter) = (Arc::clone(&this.pool), this.waiter);
         this.done.store(true, Ordering::Release);
-        home.sleep.wake_waiter(waiter);
+        pool.sleep.wake_waiter(waiter);
     }
 }
 
-/// What a thread that is no worker waits for.
-pub struct OutsideLatch {
+/// A latch for a thread that is no worker.
+pub struct ExternalLatch {
     done: AtomicBool,
     waiter: Thread,
 }
 
-impl OutsideLatch {
-    /// What this thread is going to wait for.
+impl ExternalLatch {
+    /// A latch for this thread.
     pub fn new() -> Self {
         Self { done: AtomicBool::new(false), waiter: current() }
     }

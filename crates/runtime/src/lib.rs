@@ -17,13 +17,13 @@
 //!
 //! | policy | for | rule |
 //! | --- | --- | --- |
-//! | `steal-kind` | everything; unless told otherwise | as `steal`; fast cores steal from slow ones first, and slow ones leave a task with a name that fast ones would end sooner |
-//! | `steal` | equal cores | a deque per worker; who has nothing steals |
+//! | `steal-kind` | everything; the default | as `steal`; fast cores steal from slow ones first, and slow ones leave a task with a name that fast ones would end sooner |
+//! | `steal` | equal cores | a deque per worker; an idle worker steals |
 //! | `fifo` | comparison | first ready, first served |
 //! | `cats` | coarse tasks on a long path | the path goes to the fast cores |
 //! | `heft`, `cpop`, `peft`, `dls`, `ldcp`, `lmt`, `hed` | recorded graphs of coarse tasks ([`Pool::record_with`]) | a plan of the whole graph |
 //!
-//! The protocol between threads is written up in the crate's README.md.
+//! The protocols between threads are written up in README.md files beside their modules.
 //!
 //! # Errors and panics
 //!
@@ -59,8 +59,8 @@
 //! | `trace` | [`Builder::trace`] and `EVENKEEL_TRACE` |
 
 mod arena;
-mod barrier;
 mod batch;
+mod builder;
 mod central;
 mod costs;
 mod counts;
@@ -73,7 +73,6 @@ mod latch;
 mod lend;
 mod loops;
 mod os_thread;
-mod patience;
 mod pipeline;
 mod pool;
 mod record;
@@ -82,26 +81,28 @@ mod registry;
 mod reserve;
 mod scope;
 mod sleep;
+mod spin_timeout;
 mod stack;
 mod stack_job;
+mod steal_backoff;
 mod summary;
 mod sync;
 mod task;
 mod team;
-mod thrift;
 mod timed;
 mod trace;
 mod worker;
 
+pub use builder::{
+    Builder, LEND_VARIABLE, MACHINE_VARIABLE, MAX_WORKERS, POLICY_VARIABLE, SCHEDULE_VARIABLE,
+    SUMMARY_VARIABLE, TRACE_VARIABLE,
+};
 pub use costs::Cost;
 pub use error::PoolError;
 pub use evenkeel_machine::KINDS_VARIABLE;
 pub use loops::{Index, Over, Schedule};
 pub use pipeline::{Pipeline, Stage};
-pub use pool::{
-    Builder, LEND_VARIABLE, MACHINE_VARIABLE, MAX_WORKERS, POLICY_VARIABLE, Pool,
-    SCHEDULE_VARIABLE, SUMMARY_VARIABLE, TRACE_VARIABLE,
-};
+pub use pool::Pool;
 pub use record::{Graph, RecordedTask, Recorder};
 pub use scope::{Scope, Spawner};
 pub use summary::{Summary, Work};

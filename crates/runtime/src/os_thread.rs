@@ -7,24 +7,24 @@ use std::time::{Duration, Instant};
 use evenkeel_machine::Nanos;
 use rustix::thread::{CpuSet, Pid, gettid, sched_getaffinity, sched_setaffinity};
 
-/// See the file's head. Other threads of this process may use it as long as the thread is there.
+/// A thread of this process. Other threads may use it as long as that one is there.
 #[derive(Clone, Copy, Debug)]
 pub struct OsThread {
     id: Pid,
     clock: libc::clockid_t,
 }
 
-/// What a thread has had of cores.
+/// A thread's scheduling times.
 #[derive(Clone, Copy, Debug)]
-pub struct Turns {
+pub struct SchedTimes {
     /// On one.
     pub ran: Nanos,
     /// For one that others had.
     pub waited: Nanos,
 }
 
-impl Turns {
-    /// What has come to it since then.
+impl SchedTimes {
+    /// The times from `before` to now.
     pub fn since(self, before: Self) -> Self {
         let more = |now: Nanos, before: Nanos| Nanos(now.0.saturating_sub(before.0));
         Self { ran: more(self.ran, before.ran), waited: more(self.waited, before.waited) }
@@ -44,8 +44,8 @@ impl OsThread {
         Some(Self { id: gettid(), clock })
     }
 
-    /// How long it has been on a core so far, be it on one just now. Whether that is so fine that
-    /// it says who runs depends on the system.
+    /// How long it has been on a core so far, up to now if it is on one. How finely this tells a
+    /// running thread depends on the system.
     pub fn ran(self) -> Option<Nanos> {
         let mut time = MaybeUninit::<libc::timespec>::uninit();
         // SAFETY: the time is written if it is said to be.
@@ -57,17 +57,17 @@ impl OsThread {
 
     /// How long it has run, and has waited for a core while it could have. Some microseconds; None:
     /// the system does not say.
-    pub fn turns(self) -> Option<Turns> {
+    pub fn sched_times(self) -> Option<SchedTimes> {
         let text = std::fs::read_to_string(format!(
             "/proc/self/task/{}/schedstat",
             self.id.as_raw_nonzero()
         ))
         .ok()?;
         let mut fields = text.split_ascii_whitespace().map(|field| field.parse().ok().map(Nanos));
-        Some(Turns { ran: fields.next()??, waited: fields.next()?? })
+        Some(SchedTimes { ran: fields.next()??, waited: fields.next()?? })
     }
 
-    /// Whether it waits for something other than a core, as far as the system says.
+    /// True if it waits for something other than a core, as far as the system says.
     pub fn is_blocked(self) -> bool {
         let stat = std::fs::read(format!("/proc/self/task/{}/stat", self.id.as_raw_nonzero()));
         // The state comes after the name, which is in parentheses and may have some in it.
@@ -78,8 +78,8 @@ impl OsThread {
         state.is_none_or(|state| state != b'R')
     }
 
-    /// Whether its clock, read by itself, has gone on after so long: it may be one that ticks
-    /// seldom, and says nothing of shorter times.
+    /// True if its clock, read by itself, has gone on after so long. A clock that ticks seldom says
+    /// nothing of shorter times.
     pub fn tells_that_it_runs(self, after: Duration) -> bool {
         let (before, since) = (self.ran(), Instant::now());
         while since.elapsed() < after {

@@ -6,13 +6,12 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crossbeam_deque::Worker as Deque;
-use evenkeel_machine::{KINDS_VARIABLE, KindList};
-use evenkeel_policy::graph;
 
+use crate::builder::{Builder, Discipline, Reporting};
 use crate::costs::{Cost, Label};
 use crate::error::PoolError;
 use crate::fork;
-use crate::latch::{AbroadLatch, OutsideLatch};
+use crate::latch::{CrossPoolLatch, ExternalLatch};
 use crate::loops::Schedule;
 use crate::region;
 use crate::registry::Registry;
@@ -22,268 +21,23 @@ use crate::stack_job::StackJob;
 use crate::summary::Summary;
 use crate::task::Declared;
 use crate::team::{KindOfCore, Place, Team};
-use crate::trace::Trace;
 use crate::worker::Worker;
-
-/// Environment variable: the machine whose kinds count, a preset's name or a file, in place of what
-/// the system tells. Takes the feature `machine-files`; without it [`KINDS_VARIABLE`] counts.
-pub const MACHINE_VARIABLE: &str = "EVENKEEL_MACHINE";
-/// Environment variable: the policy for tasks.
-pub const POLICY_VARIABLE: &str = "EVENKEEL_POLICY";
-/// Environment variable: 1: a summary is written to stderr when a pool is dropped; see
-/// [`Builder::summary`].
-pub const SUMMARY_VARIABLE: &str = "EVENKEEL_SUMMARY";
-/// Environment variable: the file that a trace is written to; see [`Builder::trace`].
-pub const TRACE_VARIABLE: &str = "EVENKEEL_TRACE";
-/// Environment variable: 0: no worker lends its core; see [`Builder::lend`].
-pub const LEND_VARIABLE: &str = "EVENKEEL_LEND";
-/// Environment variable: the schedule of loops that do not say theirs.
-pub const SCHEDULE_VARIABLE: &str = "EVENKEEL_SCHEDULE";
 
 /// A call that takes longer is worth another worker's attention.
 const LONG: Duration = Duration::from_millis(1);
 
-/// The most workers that a pool may have.
-pub const MAX_WORKERS: usize = 4096;
-
 /// Workers that run tasks and loops: one per core that this process may use, each kept on its core,
-/// but for moments in which another one's is lent to it ([`Builder::lend`]).
+/// except while it is lent another's ([`Builder::lend`]). Dropping the pool joins its threads.
 ///
-/// A pool is of the process that made it. In a child that a fork has made a scope or a loop on it
-/// panics, dropping it does nothing, and a pool of the child's own works.
-///
-/// Dropping it joins its threads.
+/// A pool belongs to the process that made it. In a forked child a scope or a loop on it panics,
+/// and dropping it does nothing; a pool that the child makes works.
 pub struct Pool {
     pub(crate) registry: Arc<Registry>,
     threads: Vec<JoinHandle<()>>,
-    /// Whether it says at its end what it has done.
-    says: bool,
+    /// True if it prints a summary at its end.
+    prints_summary: bool,
     /// [`fork::forks`] when it was made.
     forks: u32,
-}
-
-/// For whoever looks on.
-struct Looking {
-    trace: Option<Trace>,
-    says: bool,
-}
-
-/// What a pool is to be like. What is not said comes from the environment, else from the machine.
-#[derive(Clone, Debug)]
-pub struct Builder {
-    workers: Option<usize>,
-    machine: Option<String>,
-    policy: Option<String>,
-    schedule: Option<String>,
-    trace: Option<String>,
-    summary: Option<bool>,
-    pins: bool,
-    lends: Option<bool>,
-}
-
-impl Builder {
-    /// So many workers: on the fastest cores, and round again where they are more than cores. Else
-    /// one per core, but no more than the CPUs' worth of time that a control group lets the process
-    /// have (`cpu.max`, or `cpu.cfs_quota_us`).
-    #[must_use]
-    pub const fn workers(mut self, workers: usize) -> Self {
-        self.workers = Some(workers);
-        self
-    }
-
-    /// The machine whose kinds count, by a preset's name or a file (feature `machine-files`). Else
-    /// `EVENKEEL_MACHINE`, else `EVENKEEL_KINDS`, which lists kinds as `P:0-7=1024 E:8-15=512`,
-    /// else what the system tells.
-    #[must_use]
-    pub fn machine(mut self, name_or_path: &str) -> Self {
-        self.machine = Some(name_or_path.into());
-        self
-    }
-
-    /// How tasks find their workers: `steal-kind`, `steal`, `fifo`, `cats`. Else `EVENKEEL_POLICY`,
-    /// else `steal-kind`.
-    ///
-    /// The first two are for all that there is; the others keep ready tasks behind one lock, which
-    /// is for tasks of 10 us or more. Policies that plan whole graphs are for recorded ones:
-    /// [`Pool::record_with`].
-    #[must_use]
-    pub fn policy(mut self, name: &str) -> Self {
-        self.policy = Some(name.into());
-        self
-    }
-
-    /// How loops are shared out that do not say, as [`Schedule`] reads it. Else
-    /// `EVENKEEL_SCHEDULE`, else `aid-affinity`.
-    #[must_use]
-    pub fn schedule(mut self, schedule: &str) -> Self {
-        self.schedule = Some(schedule.into());
-        self
-    }
-
-    /// The file that a trace is written to when the pool has been dropped (feature `trace`), to be
-    /// opened at ui.perfetto.dev: what each worker did when, and what had to wait for what. `%p` in
-    /// its name stands for the process's number. Pools of one process that name the same file are
-    /// all in it, side by side. Else `EVENKEEL_TRACE`, else there is none.
-    ///
-    /// A file that cannot be written is said on stderr, and is no error. A worker records up to
-    /// 1,048,576 events (40 MiB); what comes after them is left out, and said to be.
-    #[must_use]
-    pub fn trace(mut self, file: &str) -> Self {
-        self.trace = Some(file.into());
-        self
-    }
-
-    /// Whether what the pool has done is written to stderr when it is dropped ([`Pool::summary`]);
-    /// costs of tasks with names are then learnt on cores of one kind, too. Else `EVENKEEL_SUMMARY`
-    /// (1 or 0), else it is not.
-    #[must_use]
-    pub const fn summary(mut self, wanted: bool) -> Self {
-        self.summary = Some(wanted);
-        self
-    }
-
-    /// Whether each worker keeps to its core (but [`Builder::lend`]). It does unless told
-    /// otherwise; then none lends another its core.
-    #[must_use]
-    pub const fn pin(mut self, pins: bool) -> Self {
-        self.pins = pins;
-        self
-    }
-
-    /// Whether a worker that loses its core to another program while it has work in hand is lent
-    /// that of one that has nothing to do, until it has done that work; and so is one that works on
-    /// a slower core while one on a faster core has had nothing to do for a millisecond. Never the
-    /// core of one on a slower core, or that shares it with others. Else `EVENKEEL_LEND` (1 or 0),
-    /// else it is.
-    #[must_use]
-    pub const fn lend(mut self, lends: bool) -> Self {
-        self.lends = Some(lends);
-        self
-    }
-
-    /// Starts the workers.
-    ///
-    /// # Errors
-    /// A machine, policy or schedule that is not there; no core that may be used; no threads to be
-    /// had.
-    pub fn build(self) -> Result<Pool, PoolError> {
-        let mut team = Team::here(stated(self.machine)?)?;
-        if let Some(workers) = self.workers {
-            if !(1..=MAX_WORKERS).contains(&workers) {
-                return Err(PoolError::Workers { found: workers.to_string(), most: MAX_WORKERS });
-            }
-            team = team.with_workers(workers);
-        } else {
-            team =
-                team.within(std::thread::available_parallelism().map_or(usize::MAX, usize::from));
-        }
-        if !self.pins {
-            team = team.unpinned();
-        }
-        team.lends = flag(self.lends, LEND_VARIABLE, true)?;
-        let discipline = asked(self.policy, POLICY_VARIABLE, Discipline::named)?
-            .unwrap_or(Discipline::StealKind);
-        let schedule =
-            asked(self.schedule, SCHEDULE_VARIABLE, |it| Ok(it.parse()?))?.unwrap_or_default();
-        let trace =
-            self.trace.or(from_environment(TRACE_VARIABLE)?).filter(|file| !file.is_empty());
-        let says = flag(self.summary, SUMMARY_VARIABLE, false)?;
-        let trace = trace.and_then(|file| Trace::begin(&file));
-        Pool::start(team, discipline, schedule, Looking { trace, says })
-    }
-}
-
-/// The kinds of the machine that was asked for, else those that the environment states, and what a
-/// message calls them.
-#[cfg(feature = "machine-files")]
-fn stated(machine: Option<String>) -> Result<Option<(String, KindList)>, PoolError> {
-    let load = |it: &str| {
-        let machine = evenkeel_files::machines::load(it)?;
-        Ok((format!("machine '{}'", machine.name), KindList::from(&machine)))
-    };
-    match asked(machine, MACHINE_VARIABLE, load)? {
-        Some(machine) => Ok(Some(machine)),
-        None => stated_kinds(),
-    }
-}
-
-/// The same where machines are not known by name: who names one in the environment may state its
-/// kinds there, too.
-#[cfg(not(feature = "machine-files"))]
-fn stated(machine: Option<String>) -> Result<Option<(String, KindList)>, PoolError> {
-    let refuse = |it: &str| Err(PoolError::NoMachineFiles(it.into()));
-    match stated_kinds()? {
-        Some(kinds) if machine.is_none() => Ok(Some(kinds)),
-        _ => asked(machine, MACHINE_VARIABLE, refuse),
-    }
-}
-
-fn stated_kinds() -> Result<Option<(String, KindList)>, PoolError> {
-    asked(None, KINDS_VARIABLE, |it| Ok((KINDS_VARIABLE.into(), it.parse()?)))
-}
-
-/// What was asked for, else what the environment says, as `read` understands it.
-fn asked<T>(
-    asked: Option<String>,
-    variable: &'static str,
-    read: impl FnOnce(&str) -> Result<T, PoolError>,
-) -> Result<Option<T>, PoolError> {
-    if let Some(asked) = asked {
-        return read(&asked).map(Some);
-    }
-    let Some(found) = from_environment(variable)? else { return Ok(None) };
-    let in_variable = |source| PoolError::Variable { variable, source: Box::new(source) };
-    read(&found).map(Some).map_err(in_variable)
-}
-
-/// What was asked for, else what the environment says, else `unless_said`.
-fn flag(asked: Option<bool>, variable: &'static str, unless_said: bool) -> Result<bool, PoolError> {
-    if let Some(asked) = asked {
-        return Ok(asked);
-    }
-    match from_environment(variable)?.as_deref() {
-        None => Ok(unless_said),
-        Some("0") => Ok(false),
-        Some("1") => Ok(true),
-        Some(found) => Err(PoolError::Flag { variable, found: found.into() }),
-    }
-}
-
-/// An empty variable says nothing.
-fn from_environment(variable: &'static str) -> Result<Option<String>, PoolError> {
-    match std::env::var(variable) {
-        Ok(value) => Ok(Some(value).filter(|value| !value.is_empty())),
-        Err(std::env::VarError::NotPresent) => Ok(None),
-        Err(std::env::VarError::NotUnicode(_)) => Err(PoolError::NoText(variable)),
-    }
-}
-
-/// The policies of crates/policy that place tasks as they come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Discipline {
-    /// `steal`.
-    Steal,
-    /// `steal-kind`.
-    StealKind,
-    /// `fifo`, `cats`: ready tasks are in one place, in the policy's order.
-    Central(&'static str),
-}
-
-impl Discipline {
-    fn named(name: &str) -> Result<Self, PoolError> {
-        const HAS: &str = "fifo, steal, steal-kind, cats";
-        let owned = || name.to_owned();
-        match name {
-            "steal" => Ok(Self::Steal),
-            "steal-kind" => Ok(Self::StealKind),
-            "fifo" => Ok(Self::Central("fifo")),
-            "cats" => Ok(Self::Central("cats")),
-            _ if graph::find(name).is_some() => {
-                Err(PoolError::PlansGraphs { name: owned(), has: HAS })
-            }
-            _ => Err(PoolError::NoPolicy { name: owned(), has: HAS }),
-        }
-    }
 }
 
 impl Pool {
@@ -298,34 +52,29 @@ impl Pool {
 
     /// A pool that differs from [`Pool::new`]'s.
     pub const fn builder() -> Builder {
-        Builder {
-            workers: None,
-            machine: None,
-            policy: None,
-            schedule: None,
-            trace: None,
-            summary: None,
-            pins: true,
-            lends: None,
-        }
+        Builder::new()
     }
 
-    fn start(
+    pub(crate) fn start(
         team: Team,
         discipline: Discipline,
         schedule: Schedule,
-        looking: Looking,
+        reporting: Reporting,
     ) -> Result<Self, PoolError> {
-        let deques: Vec<_> = (0..team.seats()).map(|_| Deque::new_lifo()).collect();
+        let deques: Vec<_> = (0..team.threads()).map(|_| Deque::new_lifo()).collect();
         let stealers = deques.iter().map(Deque::stealer).collect();
         let mut registry = Registry::new(team, discipline, stealers, schedule)?;
-        registry.learns |= looking.says || looking.trace.is_some();
-        registry.is_traced = looking.trace.is_some();
-        registry.trace = looking.trace;
+        registry.learns |= reporting.prints_summary || reporting.trace.is_some();
+        registry.is_traced = reporting.trace.is_some();
+        registry.trace = reporting.trace;
         // From here on dropping it ends those threads that there are.
         let forks = fork::begin_to_count();
-        let mut pool =
-            Self { registry: Arc::new(registry), threads: Vec::new(), says: looking.says, forks };
+        let mut pool = Self {
+            registry: Arc::new(registry),
+            threads: Vec::new(),
+            prints_summary: reporting.prints_summary,
+            forks,
+        };
         for (worker, deque) in deques.into_iter().enumerate() {
             let registry = Arc::clone(&pool.registry);
             let is_reserve = worker >= registry.team.places.len();
@@ -349,7 +98,7 @@ impl Pool {
         self.registry.team.places.len()
     }
 
-    /// Where each worker is, fastest kind first.
+    /// The core of each worker, fastest kind first.
     pub fn places(&self) -> &[Place] {
         &self.registry.team.places
     }
@@ -359,30 +108,29 @@ impl Pool {
         &self.registry.team.kinds
     }
 
-    /// What it has done so far, as of about now: what the workers are at is in it up to the last
-    /// task or chunk.
+    /// What the pool has done so far, as of about now: up to the last task or chunk of each worker.
     pub fn summary(&self) -> Summary {
         Summary::of(&self.registry)
     }
 
-    /// What tasks with names (of loops: an iteration, of pipelines: a stage) have cost so far on
-    /// each kind of core. Where all cores are of one kind it is learnt only if a summary or a trace
-    /// is asked for, and of recorded graphs if their policy asks ([`Pool::record_with`]).
+    /// The cost so far of tasks with names, on each kind of core (of loops: an iteration, of
+    /// pipelines: a stage). On cores of one kind it is learnt only if a summary or a trace is asked
+    /// for, and in recorded graphs if their policy asks ([`Pool::record_with`]).
     pub fn costs(&self) -> Vec<Cost> {
         self.registry.costs.all()
     }
 
-    /// The number of a name; none where nobody wants to know.
+    /// The number of a name. 0: the name is not needed.
     pub(crate) fn label(&self, name: &'static str) -> Label {
         self.registry.label(name)
     }
 
     /// Calls `f` on a worker and returns what it returns. Loops, scopes and joins inside begin
-    /// without a change of threads: so a program with many short ones does well to be in a `run` as
-    /// a whole.
+    /// without a change of threads: a program with many short ones does well to be in a `run` as a
+    /// whole.
     ///
-    /// A worker of another pool does that one's other work while it waits, so that pools may call
-    /// each other: do not call one with a lock in hand that its tasks take.
+    /// A worker of another pool does its own pool's other work while it waits, so pools may call
+    /// each other. Do not make such a call with a lock that the pool's tasks take.
     pub fn run<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
         self.on_worker(|_| f())
     }
@@ -444,12 +192,12 @@ impl Pool {
         self.on_worker(|worker| scope::try_open(worker, f))
     }
 
-    /// Calls `f` on a worker, as [`Pool::run`] does, and keeps what is begun within to itself:
-    /// whoever waits there for a scope, a loop or a join does nothing meanwhile but what was begun
-    /// there, too. Other workers help where they have nothing else to do.
+    /// Calls `f` on a worker, as [`Pool::run`] does, and keeps what is begun within to itself: a
+    /// wait for a scope, a loop or a join in there runs only what was begun there, too. Other
+    /// workers help if they are idle.
     ///
-    /// For waits with a lock in hand that other tasks want. A wait elsewhere takes up any task,
-    /// also one that waits for what this thread holds:
+    /// For waits with a lock that other tasks want. A wait elsewhere takes up any task, also one
+    /// that waits for what this thread holds:
     ///
     /// ```
     /// use std::sync::Mutex;
@@ -489,30 +237,34 @@ impl Pool {
     #[cold]
     fn call_in<R: Send>(&self, f: impl FnOnce(&Worker) -> R + Send) -> R {
         Worker::with_current(|worker| match worker {
-            Some(of_another) => self.call_from(of_another, f),
+            Some(of_another) => self.call_from_other_pool(of_another, f),
             None => self.call_from_outside(f),
         })
     }
 
-    fn call_from<R: Send>(&self, worker: &Worker, f: impl FnOnce(&Worker) -> R + Send) -> R {
+    fn call_from_other_pool<R: Send>(
+        &self,
+        worker: &Worker,
+        f: impl FnOnce(&Worker) -> R + Send,
+    ) -> R {
         let declared = Declared::here();
-        let job = StackJob::new(AbroadLatch::new(worker), |worker: &Worker| {
+        let job = StackJob::new(CrossPoolLatch::new(worker), |worker: &Worker| {
             declared.during(|| f(worker))
         });
         self.registry.inject(job.job());
-        worker.wait_seldom(&|| job.signal.is_set());
+        worker.wait_until_cold(&|| job.signal.is_set());
         job.into_result()
     }
 
     fn call_from_outside<R: Send>(&self, f: impl FnOnce(&Worker) -> R + Send) -> R {
         let declared = Declared::here();
         let job =
-            StackJob::new(OutsideLatch::new(), |worker: &Worker| declared.during(|| f(worker)));
+            StackJob::new(ExternalLatch::new(), |worker: &Worker| declared.during(|| f(worker)));
         self.registry.inject(job.job());
         // It may have come to a worker that loses its core, or is slow, while all others sleep.
         let long = || {
-            if !self.registry.lending.is_guarded() {
-                self.registry.sleep.wake_one_of_those_asleep();
+            if !self.registry.lending.has_monitor() {
+                self.registry.sleep.wake_one_unless_any_idle();
             }
         };
         job.signal.wait(LONG, long);
@@ -523,12 +275,12 @@ impl Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         if self.forks != fork::forks() {
-            // There are no workers here that could be told, or waited for.
+            // A forked child has none of the workers: there are no threads to join.
             std::mem::forget(std::mem::take(&mut self.threads));
             return;
         }
-        if self.says {
-            // Whether anybody hears it is not a question of this pool's.
+        if self.prints_summary {
+            // A write that fails is no error.
             let _ = write!(std::io::stderr(), "{}", self.summary());
         }
         self.registry.end();

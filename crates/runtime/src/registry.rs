@@ -1,4 +1,4 @@
-//! What the workers of a pool share.
+//! The state that the workers of a pool share.
 
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -10,16 +10,16 @@ use evenkeel_model::TaskGraph;
 use evenkeel_policy::graph::victims::Victims;
 use evenkeel_policy::graph::{self, UnknownGraphPolicy};
 
-use crate::arena::{Arena, Depot};
-use crate::batch::Shelf;
-use crate::central::{Central, Desk, Online};
+use crate::arena::{Arena, SharedBlocks};
+use crate::batch::SharedBatches;
+use crate::builder::Discipline;
+use crate::central::{Central, CentralScheduler, OnlineTasks};
 use crate::costs::{Costs, Label};
 use crate::counts::Counts;
 use crate::give_way::GiveWay;
 use crate::job::JobRef;
-use crate::lend::Lending;
+use crate::lend::CoreLending;
 use crate::loops::Schedule;
-use crate::pool::Discipline;
 use crate::region::Regions;
 use crate::reserve::Reserve;
 use crate::sleep::Sleep;
@@ -28,60 +28,59 @@ use crate::team::Team;
 use crate::trace::Trace;
 use crate::worker::Worker;
 
-/// Of whatever chance plays in a policy behind a lock.
+/// Seed of a policy behind a lock.
 pub const SEED: u64 = 1;
 
-/// See the file's head.
+/// What a pool's workers share: deques, sleep states, blocks, costs.
 pub struct Registry {
-    /// Who is on which core.
+    /// The core of each worker.
     pub team: Team,
     /// How tasks find their workers.
     pub discipline: Discipline,
-    /// Who is idle.
+    /// Idle workers and sleepers.
     pub sleep: Sleep,
-    /// Who may be lent a core.
-    pub lending: Lending,
-    /// By worker.
+    /// Workers that may be lent a core.
+    pub lending: CoreLending,
+    /// Indexed by worker.
     pub stealers: Box<[Stealer<JobRef>]>,
-    /// By worker, its batches of tasks.
-    pub shelves: Box<[Shelf]>,
-    /// How loops are shared out unless they say.
+    /// Indexed by worker: the open part of its batches.
+    pub shared_batches: Box<[SharedBatches]>,
+    /// The schedule of loops without one of their own.
     pub schedule: Schedule,
-    /// What tasks cost.
+    /// Learnt costs of tasks.
     pub costs: Arc<Costs>,
-    /// Whether that is worth learning by name: on cores of one kind nothing follows from it, unless
-    /// somebody looks on.
+    /// True if costs are learnt by name. On cores of one kind nothing follows from them, unless a
+    /// summary or a trace is asked for.
     pub learns: bool,
-    /// What each worker has done.
+    /// Indexed by worker: what it has done.
     pub counts: Box<[Arc<CachePadded<Counts>>]>,
-    /// What is recorded, if anybody asked for it.
+    /// The trace, if one was asked for.
     pub trace: Option<Trace>,
-    /// Whether that, or what is outside of this region, is recorded.
+    /// True if this pool, or the pool around this region, is traced.
     pub is_traced: bool,
     /// Regions within.
     pub regions: Regions,
-    /// Who works while the only worker is blocked; none: there are others.
+    /// The thread that works while the only worker is blocked. None: there are several workers.
     pub reserve: Option<Reserve>,
     made: Instant,
-    /// How slow workers give way to faster ones; none: there is one kind only, or kinds do not
-    /// count.
+    /// Declined tasks. None: there is one kind of core only, or kinds do not count.
     pub give_way: Option<GiveWay>,
     /// Where workers ask for tasks, besides deques.
     pub central: Central,
-    /// The board for tasks as they come; none: they go into deques.
-    pub online: Option<Arc<Online>>,
+    /// The source for tasks as they come. None: they go into deques.
+    pub online: Option<Arc<OnlineTasks>>,
     /// Blocks that no worker has in stock.
-    pub depot: Arc<Depot>,
-    /// Blocks of those who are no workers.
-    pub outside: Mutex<Arena>,
-    /// By kind of the team, work from outside.
+    pub shared_blocks: Arc<SharedBlocks>,
+    /// Blocks for threads that are no workers.
+    pub external_arena: Mutex<Arena>,
+    /// Indexed by kind of the team: work from outside.
     injectors: Box<[Injector<JobRef>]>,
     victims: Box<[Victims]>,
     ending: AtomicBool,
 }
 
 impl Registry {
-    /// Of a team whose deques these are.
+    /// The registry of a team with these deques.
     ///
     /// # Errors
     /// The discipline's policy is not there.
@@ -100,13 +99,18 @@ impl Registry {
                     kinds: team.places.iter().map(|place| place.kind).collect(),
                     ..graph::Team::default()
                 };
-                let desk = Desk::new(graph::make(policy, SEED)?, TaskGraph::default(), workers);
-                let online = Arc::new(Online::new(desk));
-                central.open(Arc::<Online>::clone(&online));
+                let scheduler = CentralScheduler::new(
+                    graph::make(policy, SEED)?,
+                    TaskGraph::default(),
+                    workers,
+                );
+                let online = Arc::new(OnlineTasks::new(scheduler));
+                central.open(Arc::<OnlineTasks>::clone(&online));
                 Some(online)
             }
         };
-        let kinds: Vec<_> = (0..team.seats()).map(|seat| Some(team.place(seat).kind)).collect();
+        let kinds: Vec<_> =
+            (0..team.threads()).map(|thread| Some(team.place(thread).kind)).collect();
         let victims = |thief| {
             if knows_kinds {
                 Victims::by_kind(thief, &kinds, kinds.iter().copied().max().flatten())
@@ -117,8 +121,8 @@ impl Registry {
         Ok(Self {
             discipline,
             sleep: Sleep::new(stealers.len()),
-            lending: Lending::new(&team),
-            shelves: stealers.iter().map(|_| Shelf::default()).collect(),
+            lending: CoreLending::new(&team),
+            shared_batches: stealers.iter().map(|_| SharedBatches::default()).collect(),
             schedule,
             costs: Arc::default(),
             learns: team.kinds.len() > 1,
@@ -131,8 +135,8 @@ impl Registry {
             give_way: knows_kinds.then(|| GiveWay::new(stealers.len())),
             central,
             online,
-            depot: Arc::default(),
-            outside: Mutex::default(),
+            shared_blocks: Arc::default(),
+            external_arena: Mutex::default(),
             injectors: team.kinds.iter().map(|_| Injector::new()).collect(),
             victims: (0..kinds.len()).map(victims).collect(),
             stealers,
@@ -141,19 +145,19 @@ impl Registry {
         })
     }
 
-    /// Of a region of this one, and its deques.
+    /// The registry of a region of this one, and its deques.
     pub fn within(outer: Arc<Self>) -> (Self, Vec<Deque<JobRef>>) {
-        let deques: Vec<_> = (0..outer.team.seats()).map(|_| Deque::new_lifo()).collect();
+        let deques: Vec<_> = (0..outer.team.threads()).map(|_| Deque::new_lifo()).collect();
         let stealers = deques.iter().map(Deque::stealer).collect();
-        // Whoever loses its core is lent another's outside.
+        // A worker that loses its core is lent another in the pool outside.
         let team = Team { lends: false, ..outer.team.clone() };
         let Ok(mut registry) = Self::new(team, outer.discipline, stealers, outer.schedule) else {
             unreachable!("the policy has been made once, of the same name")
         };
-        // Whoever visits a region is somebody outside, the reserve as any other.
+        // All visitors of a region come from outside, the reserve, too.
         registry.reserve = None;
         registry.costs = Arc::clone(&outer.costs);
-        registry.depot = Arc::clone(&outer.depot);
+        registry.shared_blocks = Arc::clone(&outer.shared_blocks);
         registry.counts = outer.counts.iter().map(Arc::clone).collect();
         (registry.learns, registry.is_traced, registry.made) =
             (outer.learns, outer.is_traced, outer.made);
@@ -161,7 +165,7 @@ impl Registry {
         (registry, deques)
     }
 
-    /// The number of a name; none where nobody wants to know.
+    /// The number of a name. 0: the name is not needed.
     pub fn label(&self, name: &'static str) -> Label {
         if !self.learns {
             return Label::default();
@@ -183,9 +187,9 @@ impl Registry {
             self.sleep.work_appeared();
             return self.reserve.iter().for_each(Reserve::call);
         };
-        give_way.called();
+        give_way.note_call();
         self.injectors[0].push(job);
-        // Slower ones that look may leave it to one that sleeps.
+        // Slower workers that are idle may leave the job to one that sleeps.
         let slowest = self.team.kinds[self.team.kinds.len() - 1].id;
         match self.sleep.asleep().find(|&worker| self.team.place(worker).kind < slowest) {
             Some(faster) => self.sleep.wake(faster),
@@ -210,30 +214,30 @@ impl Registry {
         self.injectors[own..].iter().chain(&self.injectors[..own])
     }
 
-    /// From whom a worker steals.
+    /// The order in which a worker steals.
     pub fn victims_of(&self, thief: usize) -> &Victims {
         &self.victims[thief]
     }
 
-    /// How many jobs lie about.
+    /// How many jobs are in deques and injectors.
     pub fn jobs(&self) -> usize {
         let injected: usize = self.injectors.iter().map(Injector::len).sum();
         injected + self.stealers.iter().map(Stealer::len).sum::<usize>()
     }
 
-    /// Whether a job has come from outside.
+    /// True if a job has come from outside.
     pub fn has_calls(&self) -> bool {
         self.injectors.iter().any(|injector| !injector.is_empty())
     }
 
-    /// Whether a job lies anywhere.
+    /// True if there is a job in any deque, injector or batch.
     pub fn has_work(&self) -> bool {
         self.has_calls()
             || self.stealers.iter().any(|stealer| !stealer.is_empty())
-            || self.shelves.iter().any(|shelf| !shelf.is_empty())
+            || self.shared_batches.iter().any(|batches| !batches.is_empty())
     }
 
-    /// Whether workers are to return when they have nothing to do.
+    /// True if workers are to return when they find no work.
     pub fn is_ending(&self) -> bool {
         self.ending.load(Ordering::Acquire)
     }
@@ -247,7 +251,7 @@ impl Registry {
 }
 
 impl Drop for Registry {
-    /// The last of the workers, or the pool, whoever ends last, has it written.
+    /// Writes the trace: the last owner drops it, a worker or the pool.
     fn drop(&mut self) {
         if let Some(trace) = self.trace.take() {
             trace.write(&self.team, self.costs.names());

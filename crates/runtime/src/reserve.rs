@@ -1,5 +1,21 @@
 //! The reserve: a second thread of a pool of one worker, for when that worker is blocked.
-//! README.md, "A pool of one".
+//!
+//! With two workers one may wait for what the other does, by whatever means: a channel, a barrier,
+//! a condition. A program that does so by chance would hang on a machine with one core. So a pool
+//! of one worker has a second thread. It is a worker as others are, with a deque, open batches and
+//! a sleep state, but it neither looks for work nor sleeps among them. It stands by:
+//!
+//! - While the worker sleeps for want of work, the reserve is parked until something comes from
+//!   outside.
+//! - Else it looks at the worker after 10 ms, and after longer each time, up to 80, if all is well.
+//!   All is well unless the worker has not run since the last look, waits in the kernel, and there
+//!   is work.
+//! - Then it works, as a visitor in a region does, until nothing is left. Every 10 ms it looks if
+//!   the worker is still blocked, and stands by again if not.
+//!
+//! `Pool::workers` says one, and so do loops, plans and summaries: what the reserve does counts as
+//! the worker's, and a policy behind a lock takes it for the worker. The price is a thread, and one
+//! more deque to look into for a worker without work.
 
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -10,11 +26,11 @@ use crate::registry::Registry;
 use crate::sync::{AtomicBool, Ordering, Thread, current, fence, park, park_until};
 use crate::worker::Worker;
 
-/// A worker is blocked that has not run between two looks, so far apart: many times as long as it
-/// waits for a lock or a page. Longer, up to so long, where it was not.
+/// A worker that has not run between two looks is blocked: they are many times as far apart as it
+/// waits for a lock or a page. They move apart, up to the latest, if it was not.
 const SOONEST: Duration = Duration::from_millis(10);
 const LATEST: Duration = Duration::from_millis(80);
-/// The reserve goes on for so long before it looks whether the worker is back.
+/// The reserve works for so long before it looks if the worker is back.
 const TURN: Duration = Duration::from_millis(10);
 
 /// The second thread of a pool of one worker, and what it looks after.
@@ -31,7 +47,7 @@ pub struct Reserve {
 impl Reserve {
     /// This thread is the worker's.
     pub fn look_after_this_thread(&self) {
-        // Where the system does not tell how long a thread has run, nobody is looked after.
+        // On a system that does not say how long a thread has run, no worker is looked after.
         let _ = OsThread::current().map(|thread| self.worker.set(thread));
     }
 
@@ -68,7 +84,7 @@ impl Reserve {
         }
     }
 
-    /// Until something comes in, if the worker sleeps for want of work. True: it did.
+    /// Parks until a job comes in, if the worker sleeps for want of work. True: it did.
     fn park_while_idle(&self, registry: &Registry) -> bool {
         let is_idle =
             || registry.sleep.is_asleep(WORKER) && !has_work(registry) && !registry.is_ending();

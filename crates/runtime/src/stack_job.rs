@@ -1,4 +1,4 @@
-//! A job on the stack of whoever waits for it: half of a join, a call from outside.
+//! A job on the stack of its waiter: half of a join, or a call from outside.
 #![expect(unsafe_code, reason = "the job is called through a pointer to another thread's stack")]
 
 use std::cell::UnsafeCell;
@@ -7,14 +7,14 @@ use std::ptr::NonNull;
 
 use crate::costs::Label;
 use crate::job::{Head, JobRef};
-use crate::latch::{AbroadLatch, Latch, OutsideLatch};
+use crate::latch::{CrossPoolLatch, ExternalLatch, Latch};
 use crate::scope::Payload;
 use crate::trace::What;
 use crate::worker::Worker;
 
 /// How the waiter learns that its job is done.
 pub trait Signal {
-    /// What such a job is in a trace.
+    /// The job's kind in a trace.
     const WHAT: What;
 
     /// From this moment the waiter may be gone, and the signal with it.
@@ -29,7 +29,7 @@ impl Signal for Latch {
     }
 }
 
-impl Signal for OutsideLatch {
+impl Signal for ExternalLatch {
     const WHAT: What = What::Call;
 
     fn signal(this: &Self, _worker: &Worker) {
@@ -37,7 +37,7 @@ impl Signal for OutsideLatch {
     }
 }
 
-impl Signal for AbroadLatch {
+impl Signal for CrossPoolLatch {
     const WHAT: What = What::Call;
 
     fn signal(this: &Self, _worker: &Worker) {
@@ -54,7 +54,7 @@ enum State<F, R> {
     Panicked(Payload),
 }
 
-/// See the file's head.
+/// A closure on the stack of its waiter, its result, and the signal between them.
 #[repr(C)]
 pub struct StackJob<S, F, R> {
     head: Head,
@@ -78,7 +78,7 @@ where
         }
     }
 
-    /// What goes into a deque. The job must stay where it is until it has been taken out again or
+    /// The job for a deque. `self` must stay where it is until the job has been taken out again or
     /// its signal is given.
     pub const fn job(&self) -> JobRef {
         // The whole job is behind the pointer, not its head alone: `run` goes from one to the
@@ -87,13 +87,14 @@ where
     }
 
     /// # Safety
-    /// The head is that of a `Self` which nobody else runs, and whose waiter waits for the signal.
+    /// The head is that of a `Self` that no other thread runs, with a waiter that waits for the
+    /// signal.
     unsafe fn run(head: NonNull<Head>, worker: &Worker) {
         worker.credits.give_back(worker);
         // SAFETY: the head is the first field; the waiter keeps the job until the signal, which is
         // the last thing here.
         let this = unsafe { head.cast::<Self>().as_ref() };
-        // SAFETY: nobody else looks at the state before the signal.
+        // SAFETY: no other thread looks at the state before the signal.
         let state = unsafe { &mut *this.state.get() };
         if let State::Closure(closure) = std::mem::replace(state, State::Taken) {
             let call = || {
@@ -108,7 +109,7 @@ where
         S::signal(&this.signal, worker);
     }
 
-    /// Calls it here: it was taken out of the deque again, and nobody else has seen it.
+    /// Calls it here: it was taken out of the deque again, and no other thread has seen it.
     pub fn call(self, worker: &Worker) -> R {
         match self.state.into_inner() {
             State::Closure(closure) => closure(worker),
@@ -118,7 +119,7 @@ where
         }
     }
 
-    /// What came of it, after its signal. Resumes its panic.
+    /// The result, after its signal. Resumes its panic.
     pub fn into_result(self) -> R {
         match self.state.into_inner() {
             State::Done(result) => result,

@@ -1,4 +1,4 @@
-//! What a pool has done so far, in numbers and as a table.
+//! Numbers of what a pool has done so far, and a table of them.
 
 use std::fmt;
 use std::time::Instant;
@@ -15,17 +15,17 @@ use crate::team::{KindOfCore, Place};
 pub struct Summary {
     /// How long the pool has been there.
     pub age: Nanos,
-    /// By worker.
+    /// Indexed by worker.
     pub workers: Vec<Work>,
-    /// By kind of core, fastest first: all its workers together.
+    /// Totals by kind of core, fastest first.
     pub kinds: Vec<(KindOfCore, Work)>,
-    /// What tasks with names have cost: [`crate::Pool::costs`].
+    /// Costs of tasks with names: [`crate::Pool::costs`].
     pub costs: Vec<Cost>,
-    /// By worker.
+    /// Indexed by worker.
     pub places: Vec<Place>,
 }
 
-/// What a worker has done, or several together.
+/// What a worker, or several together, has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
     /// Tasks that it has run: independent ones, those with dependences, those of recorded graphs,
@@ -33,15 +33,15 @@ pub struct Work {
     pub tasks: u64,
     /// Chunks of loops that it has run.
     pub chunks: u64,
-    /// Tasks with names that it has left to faster workers, as often as it has, and loops whose end
-    /// it has.
+    /// Tasks with names that it has left to faster workers, once for each time, and loops that it
+    /// has left before their end.
     pub declined: u64,
     /// Deques of others that it has looked into when it had nothing to do.
     pub steals_tried: u64,
     /// Jobs that it has found there.
     pub steals_got: u64,
-    /// Times that it has lent its core to a worker that had lost its own with work in hand, or was
-    /// at work on a slower one: [`crate::Builder::lend`].
+    /// Times that it has lent its core to a worker that had lost its own with work to do, or was at
+    /// work on a slower one: [`crate::Builder::lend`].
     pub lent: u64,
     /// At work.
     pub busy: Nanos,
@@ -68,7 +68,7 @@ impl Work {
 }
 
 impl Summary {
-    /// Of a pool, as of about now.
+    /// The summary of a pool, as of about now.
     pub(crate) fn of(registry: &Registry) -> Self {
         let age = registry.since_made(Instant::now());
         let work = registry.counts.iter().map(|counts| {
@@ -87,8 +87,7 @@ impl Summary {
         });
         let mut workers: Vec<_> = work.collect();
         let places = registry.team.places.clone();
-        // What the reserve did, it did for the worker. It stands by meanwhile, and is neither busy
-        // nor idle.
+        // The reserve works for the worker. It stands by otherwise, and is neither busy nor idle.
         for reserve in workers.drain(places.len()..).collect::<Vec<_>>() {
             workers[0] = workers[0].and(Work {
                 busy: Nanos::ZERO,

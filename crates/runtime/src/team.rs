@@ -20,7 +20,7 @@ pub struct KindOfCore {
     pub capacity: u32,
 }
 
-/// Where a worker is.
+/// The core of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The kind of its core.
@@ -29,14 +29,14 @@ pub struct Place {
     pub cpu: Option<u32>,
 }
 
-/// Who works: one place per worker, fastest kind first.
+/// The workers' cores: one place per worker, fastest kind first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Team {
     /// Kinds that places are of, fastest first.
     pub kinds: Vec<KindOfCore>,
-    /// By worker.
+    /// Indexed by worker.
     pub places: Vec<Place>,
-    /// Whether they lend each other their cores.
+    /// True if they lend each other their cores.
     pub lends: bool,
 }
 
@@ -84,7 +84,7 @@ impl Team {
         Self { kinds: there, places, lends: true }
     }
 
-    /// Where nothing is told of the cores: all alike.
+    /// A team on a system that says nothing of its cores: all alike.
     fn alike(cpus: Option<Vec<u32>>) -> Self {
         let count = std::thread::available_parallelism().map_or(1, usize::from);
         let cpus =
@@ -95,7 +95,7 @@ impl Team {
         Self { kinds, places, lends: true }
     }
 
-    /// So many workers: on the fastest cores, and round again where they are more than cores.
+    /// So many workers: on the fastest cores, and round again if there are more workers than cores.
     #[must_use]
     pub fn with_workers(mut self, workers: usize) -> Self {
         let mut places: Vec<_> = self.places.iter().copied().cycle().take(workers).collect();
@@ -112,16 +112,16 @@ impl Team {
     }
 
     /// How many threads there are: a pool of one worker has a reserve.
-    pub fn seats(&self) -> usize {
+    pub fn threads(&self) -> usize {
         self.places.len().max(RESERVE + 1)
     }
 
-    /// Where a worker is, or the reserve: anywhere.
-    pub fn place(&self, seat: usize) -> Place {
-        self.places.get(seat).copied().unwrap_or(Place { kind: self.places[0].kind, cpu: None })
+    /// The place of a worker, or of the reserve: any core.
+    pub fn place(&self, thread: usize) -> Place {
+        self.places.get(thread).copied().unwrap_or(Place { kind: self.places[0].kind, cpu: None })
     }
 
-    /// Whether a worker has a core that no other worker is on.
+    /// True if no other worker is on its core.
     pub fn has_own_core(&self, worker: usize) -> bool {
         let cpu = self.place(worker).cpu;
         cpu.is_some() && self.places.iter().filter(|place| place.cpu == cpu).count() == 1

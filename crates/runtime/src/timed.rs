@@ -1,5 +1,5 @@
-//! How long something took: for the trace, for whoever learns what tasks cost, and for slow workers
-//! that want to know when this one is free.
+//! Time that something took: for the trace, for learnt costs, and for slow workers that ask when
+//! this one is free.
 
 use std::time::Instant;
 
@@ -16,7 +16,7 @@ pub struct Timed<'a> {
     label: Label,
     what: What,
     since: Instant,
-    /// None: nobody is told when this is over.
+    /// None: no worker waits to hear of its end.
     before: Option<FreeAt>,
 }
 
@@ -24,7 +24,7 @@ impl<'a> Timed<'a> {
     /// Begins now.
     pub fn begin(worker: &'a Worker, label: Label, what: What) -> Self {
         let since = Instant::now();
-        // Of loops the cost of an iteration is known, not that of a chunk.
+        // For loops the cost of an iteration is learnt, not that of a chunk.
         let is_task = matches!(what, What::Task(..)) && label != Label::default();
         let give_way = worker.registry().give_way.as_ref().filter(|_| is_task);
         let before = give_way.map(|it| it.begins(worker, label, since));
@@ -36,7 +36,7 @@ impl Drop for Timed<'_> {
     fn drop(&mut self) {
         let (worker, now) = (self.worker, Instant::now());
         let time = (now - self.since).as_nanos() as u64;
-        // What is learnt of a loop is what an iteration costs.
+        // The unit of a loop's cost is an iteration.
         let units = if let What::Chunk(_, _, count) = self.what { count.max(1) } else { 1 };
         let registry = worker.registry();
         registry.costs.learn(self.label, worker.kind, Nanos(time / units));

@@ -1,4 +1,4 @@
-//! Many tasks created one after the other, which lie together (README.md, "Batches"): each runs
+//! Many tasks created one after the other, which lie together (batch/README.md): each runs
 //! once, and none is kept from others.
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
@@ -40,7 +40,7 @@ fn what_an_opener_creates_is_done_by_others_while_it_goes_on() {
 }
 
 #[test]
-fn whoever_waits_for_another_task_of_its_batch_does_not_wait_for_ever() {
+fn a_worker_that_waits_for_another_task_of_its_batch_does_not_wait_for_ever() {
     for wide in [false, true] {
         let (pool, done) = (pool(2), AtomicUsize::new(0));
         pool.scope(|s| {

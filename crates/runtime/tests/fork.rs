@@ -1,5 +1,5 @@
-//! A pool after a fork: the child is told at once that its workers are not there. Alone in its
-//! file: whoever forks should have no other threads that hold a lock.
+//! A pool after a fork: in the child it panics at once. Alone in its file: a thread that forks
+//! should have no other threads that hold a lock.
 #![allow(unsafe_code, reason = "what is tested")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -17,7 +17,7 @@ fn on_core() -> Vec<(String, u64)> {
     workers.map(|it| (it.display().to_string(), time(&it))).collect()
 }
 
-/// All are asleep some time after the last of their work: how soon depends on who else is on this
+/// All are asleep some time after the last of their work: how soon depends on the load of this
 /// machine.
 fn falls_asleep(workers: usize) -> bool {
     (0..100).any(|_| {

@@ -12,14 +12,14 @@ use support::{by_kind, here, sleep_by_kind};
 #[test]
 fn a_slow_core_leaves_the_last_tasks_to_a_fast_one_and_does_not_where_it_does_not_know_kinds() {
     let slow_share = |policy| {
-        // Who is woken by a push would else take the core of who pushes, and look for work before
-        // that one has begun what it keeps.
+        // A worker that is woken by a push could take the core of the pushing thread, and look for
+        // work before that one has begun what it keeps.
         let (pool, done) = (by_kind(policy, true), [const { AtomicUsize::new(0) }; 2]);
         for round in 0..15 {
             pool.scope(|s| {
                 for _ in 0..2 {
                     s.task().label("coarse").run(|| {
-                        // What it costs has been learnt on both after some rounds.
+                        // Costs have been learnt on both kinds after some rounds.
                         done[here()].fetch_add(usize::from(round >= 5), Ordering::Relaxed);
                         sleep_by_kind(&[5_000, 50_000]);
                     });

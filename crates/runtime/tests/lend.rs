@@ -1,5 +1,4 @@
-//! Cores that are lent: whoever has nothing to do gives its own to a worker that has work in hand
-//! and does not run.
+//! Core lending: an idle worker gives its core to a worker that has work and does not run.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(unsafe_code, reason = "a thread's scheduling class is libc's to set")]
 
@@ -14,7 +13,7 @@ use evenkeel_runtime::Pool;
 use rustix::thread::{CpuSet, Pid, gettid, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use support::{by_kind, here};
 
-/// Long for whoever waits, who lends its core after some ten microseconds.
+/// Long for an idle worker, which lends its core after some ten microseconds.
 const AWAY: Duration = Duration::from_millis(20);
 
 /// Tests that are on the cores at once would take them from each other.
@@ -40,7 +39,7 @@ fn builder() -> evenkeel_runtime::Builder {
     Pool::builder().workers(2).lend(true)
 }
 
-/// Threads that want a core all the time, until told.
+/// Threads that want a core all the time, until they are stopped.
 fn take<'scope>(threads: &'scope Scope<'scope, '_>, core: usize, is_over: &'scope AtomicBool) {
     for _ in 0..3 {
         threads.spawn(move || {
@@ -76,8 +75,7 @@ fn elsewhere<R: Send>(pool: &Pool, within: impl FnOnce() -> R + Send) -> (usize,
 }
 
 #[test]
-fn who_has_work_in_hand_and_does_not_run_gets_the_core_of_who_waits_for_it_and_goes_home_afterwards()
- {
+fn a_worker_with_work_that_does_not_run_gets_the_core_of_its_waiter_and_goes_home_afterwards() {
     let _alone = alone();
     let is_lent = || {
         let pool = builder().build().unwrap();
@@ -85,8 +83,8 @@ fn who_has_work_in_hand_and_does_not_run_gets_the_core_of_who_waits_for_it_and_g
             std::thread::sleep(AWAY);
             sched_getcpu()
         });
-        // Whoever has the next task is a worker that has been idle since, and is not lent another
-        // core before it says where it may run.
+        // The worker with the next task has been idle since, and is lent no other core before it
+        // says where it may run.
         std::thread::sleep(AWAY);
         let is_home = || {
             let (creator, cpus) = elsewhere(&pool, || may_run_on(None));
@@ -103,12 +101,12 @@ fn may_run_on(thread: Option<Pid>) -> Vec<usize> {
     (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect()
 }
 
-/// What a worker does that has lost its core for a while, with its own core and whether it has the
-/// other's now, who has lent that and sleeps.
-fn lent_and_nobody_waits<R: Send>(pool: &Pool, within: impl FnOnce(usize, bool) -> R + Send) -> R {
+/// Runs `within` on a worker that has lost its core for a while, with that core and if it has the
+/// lender's now; the lender sleeps.
+fn lent_without_a_waiter<R: Send>(pool: &Pool, within: impl FnOnce(usize, bool) -> R + Send) -> R {
     let both = Barrier::new(2);
     std::thread::scope(|threads| {
-        // Who has just had something to do looks for more, and so sees who else does not run.
+        // A worker that has just had work looks for more, and so sees others that do not run.
         threads.spawn(|| pool.run(|| both.wait()));
         pool.run(|| {
             let own = sched_getcpu();
@@ -120,12 +118,12 @@ fn lent_and_nobody_waits<R: Send>(pool: &Pool, within: impl FnOnce(usize, bool) 
 }
 
 #[test]
-fn who_has_nothing_left_to_do_goes_home_though_its_lender_sleeps_on() {
+fn a_worker_that_has_nothing_left_to_do_goes_home_though_its_lender_sleeps_on() {
     let _alone = alone();
     let pool = builder().build().unwrap();
     let was_lent = || {
         let (thread, own, is_away) =
-            lent_and_nobody_waits(&pool, |own, is_away| (gettid(), own, is_away));
+            lent_without_a_waiter(&pool, |own, is_away| (gettid(), own, is_away));
         let since = Instant::now();
         while is_away && may_run_on(Some(thread)) != [own] {
             assert!(
@@ -141,7 +139,7 @@ fn who_has_nothing_left_to_do_goes_home_though_its_lender_sleeps_on() {
 }
 
 #[test]
-fn who_loses_its_core_is_lent_that_of_one_that_has_been_asleep_for_long() {
+fn a_worker_that_loses_its_core_is_lent_that_of_one_that_has_been_asleep_for_long() {
     let _alone = alone();
     let pool = builder().build().unwrap();
     let is_lent = || {
@@ -165,8 +163,8 @@ fn who_loses_its_core_is_lent_that_of_one_that_has_been_asleep_for_long() {
     assert!(sometimes(is_lent));
 }
 
-/// Of a task that the worker of this kind has, while there is nothing for the other to do: on how
-/// many cores in turn it has been.
+/// A task that the worker of this kind has, while there is nothing for the other to do: how many
+/// cores it has been on in turn.
 fn alone_on(kind: usize) -> usize {
     let pool = by_kind("steal-kind", true);
     let cpus = pool.places().iter().map(|place| place.cpu.unwrap() as usize).collect::<Vec<_>>();
@@ -201,7 +199,7 @@ fn what_takes_long_on_a_slow_core_goes_to_a_fast_one_that_has_nothing_to_do_and_
 }
 
 #[test]
-fn who_has_been_lent_a_core_that_others_have_too_gets_its_own_back() {
+fn a_worker_that_was_lent_a_contended_core_gets_its_own_back() {
     let _alone = alone();
     let pool = builder().build().unwrap();
     let goes_back = || {
@@ -226,37 +224,36 @@ fn who_has_been_lent_a_core_that_others_have_too_gets_its_own_back() {
 }
 
 #[test]
-fn who_wakes_its_lender_leaves_that_ones_core_first() {
+fn a_worker_that_wakes_its_lender_leaves_that_ones_core_first() {
     let _alone = alone();
     let pool = builder().build().unwrap();
-    // Who is woken does not take the core from whoever is on it, and so does not send anybody home.
+    // A thread that is woken does not preempt the thread on its core, and so sends no other home.
     let (both, batch) = (Barrier::new(2), libc::sched_param { sched_priority: 0 });
     pool.scope(|s| {
         for _ in 0..2 {
             s.spawn(|| {
                 both.wait();
                 // SAFETY: 0 is the thread that calls, and the parameters are there.
-                assert_eq!(
-                    unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const batch) },
-                    0
-                );
+                let set =
+                    unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const batch) };
+                assert_eq!(set, 0);
             });
         }
     });
     let was_lent = || {
-        lent_and_nobody_waits(&pool, |own, is_away| {
+        lent_without_a_waiter(&pool, |own, is_away| {
             pool.scope(|s| {
                 s.spawn(|| ());
                 is_away.then(|| may_run_on(None) == [own])
             })
         })
     };
-    // Whoever has been woken may lend it the same core again, if it loses its own.
+    // A worker that has been woken may lend it the same core again, if it loses its own.
     assert!(sometimes(|| was_lent() == Some(true)));
 }
 
 #[test]
-fn who_runs_is_lent_nothing() {
+fn a_worker_that_runs_is_lent_nothing() {
     let _alone = alone();
     let is_lent_none = || {
         let pool = builder().build().unwrap();
@@ -267,7 +264,7 @@ fn who_runs_is_lent_nothing() {
 }
 
 #[test]
-fn who_has_something_to_do_again_takes_its_core_back() {
+fn a_worker_that_has_something_to_do_again_takes_its_core_back() {
     let _alone = alone();
     let pool = builder().build().unwrap();
     let (is_elsewhere, has_begun, is_over) =

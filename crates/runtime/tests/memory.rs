@@ -42,11 +42,11 @@ static ALLOCATOR: Counting = Counting;
 const TASKS: usize = 1_120_000;
 const CHAINS: usize = 1_000;
 const MOST: usize = 128;
-/// What a pool takes from the system at a time: so much may be there for further tasks.
+/// Bytes that a pool takes from the system at a time: so much may be there for further tasks.
 const STOCK: usize = 2 << 20;
 
-/// Bytes by task that `create` makes of a scope whose only worker is busy with it, so that all of
-/// them are pending; beyond `closure` bytes each.
+/// Bytes by task that `create` makes of a scope with its only worker busy, so that all of them are
+/// pending; beyond `closure` bytes each.
 fn beyond(closure: usize, create: impl FnOnce(&Scope<'_, '_>) + Send) -> usize {
     let pool = Pool::builder().workers(1).build().unwrap();
     pool.scope(|s| {

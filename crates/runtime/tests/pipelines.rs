@@ -158,8 +158,8 @@ fn no_item_waits_for_a_source_that_waits_itself_on_cores_of_two_kinds() {
             sleep_by_kind(&[500, 20_000]);
         })
         .run();
-    // Whoever has taken one has begun with it 4 ms later, but where this machine had no core for
-    // it.
+    // A worker that has taken an item has begun with it 4 ms later, unless this machine had no core
+    // for it.
     assert!(kept_waiting.into_inner() <= 15);
 }
 

@@ -88,7 +88,7 @@ fn what_the_reserve_does_counts_as_the_workers_and_a_pool_of_one_says_one() {
 }
 
 #[test]
-fn a_pool_of_one_that_nobody_uses_ends_at_once() {
+fn an_unused_pool_of_one_ends_at_once() {
     (0..20).for_each(|_| drop(Pool::builder().workers(1).build().unwrap()));
     let pool = Pool::builder().workers(1).build().unwrap();
     pool.run(|| ());

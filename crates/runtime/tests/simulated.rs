@@ -30,8 +30,8 @@ const TOLERANCE: f64 = 0.12;
 /// Of a task, the one that it waits for.
 type Shape = fn(u32) -> Option<u32>;
 
-/// Ten chains of six: there is something for both cores at any time, so that chance does not decide
-/// who does how much.
+/// Ten chains of six: there is something for both cores at any time, so chance does not decide the
+/// shares.
 const CHAINS: Shape = |task| task.checked_sub(10);
 
 /// A root, a path of 20 from it, and 39 that wait for the root alone, created before the path: the
@@ -133,7 +133,7 @@ fn the_fast_core_does_as_much_of_a_graph_as_in_the_simulator_under_every_policy(
 }
 
 #[test]
-fn so_it_does_of_a_graph_with_a_path_where_chance_does_not_decide_who_follows_it() {
+fn so_it_does_of_a_graph_with_a_path_that_chance_does_not_assign() {
     let shares = compare(graph::names().filter(|name| !name.starts_with("steal")), PATH);
     // What is compared is not the same for all.
     let of = |name| shares.iter().find(|(policy, ..)| *policy == name).unwrap().2;

@@ -50,9 +50,9 @@ fn names_that_begin_in_the_same_place_are_told_apart() {
 }
 
 #[test]
-fn who_has_nothing_to_do_is_asleep() {
+fn a_worker_that_has_nothing_to_do_is_asleep() {
     let pool = Pool::builder().workers(2).build().unwrap();
-    // How soon they are depends on who else is on this machine.
+    // How soon they are depends on the load of this machine.
     let slept = (0..100).any(|_| {
         let before = pool.summary();
         std::thread::sleep(Duration::from_millis(50));

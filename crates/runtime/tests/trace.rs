@@ -227,7 +227,7 @@ fn sleeping_and_being_woken_and_stealing_are_seen() {
 }
 
 #[test]
-fn what_is_done_in_isolation_is_on_the_tracks_of_those_who_do_it() {
+fn isolated_work_is_on_the_tracks_of_the_workers_that_do_it() {
     let both = Barrier::new(2);
     let read = traced(2, |pool| {
         pool.isolate(|| {

@@ -31,7 +31,7 @@ pub struct Family {
     pub unit: &'static str,
     /// Names of the cases that systems are asked for: `family` or `family-way`.
     pub cases: &'static [&'static str],
-    /// Whether it takes part in the slow-core lab.
+    /// True if it takes part in the slow-core lab.
     pub in_lab: bool,
 }
 

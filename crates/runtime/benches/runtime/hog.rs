@@ -25,7 +25,7 @@ impl Drop for Hog {
     }
 }
 
-/// Where this process was started as one: works for as long as there is who started it.
+/// True if this process was started as one: then it works until its parent ends.
 pub fn is_one() -> bool {
     let argument = std::env::args().find_map(|arg| arg.strip_prefix(ARGUMENT).map(str::to_owned));
     let Some((cpu, parent)) = argument.as_deref().and_then(|it| it.split_once(',')) else {

@@ -10,19 +10,18 @@ use super::system::pin_to;
 
 /// To and fro in a window.
 const TRIPS: u32 = 100;
-/// The fastest of so many says what it is: the others are those in whose midst somebody was held
-/// up.
+/// The fastest of so many counts: in the others a thread was preempted.
 const WINDOWS: u32 = 400;
 
 /// From the first to the last of the workers' CPUs, ns.
 pub fn travel() -> f64 {
     let line = crossbeam_utils::CachePadded::new(AtomicU32::new(0));
     let line = &*line;
-    // Whoever has it waits until it is even, or odd, and passes it on.
+    // The thread that has it waits until it is even, or odd, and passes it on.
     let wait = |turn: u32| while line.load(Ordering::Acquire) != turn {};
     let pass = |turn: u32| line.store(turn + 1, Ordering::Release);
     std::thread::scope(|scope| {
-        // Whoever cannot be where it is to be says so before the other waits for it.
+        // A thread that cannot be where it is to be says so before the other waits for it.
         [0, WORKERS - 1]
             .into_iter()
             .for_each(|cpu| scope.spawn(move || pin_to(cpu)).join().unwrap());

@@ -65,7 +65,7 @@ impl Measured {
         let compared: Vec<_> = pairs
             .filter_map(|pair| Some((pair, self.ratios((super::OURS, case), pair)?)))
             .collect();
-        // Who did not answer once is not compared.
+        // A system that did not answer once is not compared.
         let rounds = compared.iter().map(|(_, ratios)| ratios.len()).max()?;
         let compared: Vec<_> =
             compared.into_iter().filter(|(_, ratios)| ratios.len() == rounds).collect();
@@ -78,7 +78,7 @@ impl Measured {
                 .collect();
             if others.is_empty() { ratios[round] } else { median(&others) }
         };
-        // Whom we are slowest compared to.
+        // The system that we are slowest compared to.
         let best = |round| {
             (0..compared.len()).max_by(|&a, &b| {
                 without(&compared[a].1, round).total_cmp(&without(&compared[b].1, round))

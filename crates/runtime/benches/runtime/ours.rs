@@ -12,8 +12,7 @@ use super::work::Work;
 pub struct Ours {
     name: String,
     pool: &'static Pool,
-    /// Whose workers lend each other no cores: loops in equal parts on it are the pinned version of
-    /// a program.
+    /// A pool without core lending: loops in equal parts on it are the pinned version of a program.
     lends_nothing: &'static Pool,
     work: Option<&'static Work>,
     handles: &'static [Handle],
@@ -60,7 +59,7 @@ impl Ours {
         a + b
     }
 
-    /// Who runs a case, by what it names after its dash.
+    /// The pool that runs a case, by the name behind its dash.
     fn team(&self, case: &str) -> &Pool {
         if case.ends_with("-static") { self.lends_nothing } else { self.pool }
     }
@@ -147,7 +146,7 @@ fn serial(case: &str, work: &Work) -> Option<u64> {
     std::thread::scope(|threads| threads.spawn(on_first).join().unwrap())
 }
 
-/// A pool of one, so that nobody runs what the scope's opener creates before all is created.
+/// A pool of one, so that no worker runs what the scope's opener creates before all is created.
 pub fn pending(case: &str) -> Option<f64> {
     let pool = Pool::builder().workers(1).pin(false).build().unwrap();
     let handles: Vec<_> = (0..CHAINS).map(|_| Handle::new()).collect();

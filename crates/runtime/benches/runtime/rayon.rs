@@ -101,7 +101,7 @@ fn fib(n: u64) -> u64 {
     a + b
 }
 
-/// A pool of one, so that nobody runs what is created before all is.
+/// A pool of one, so that no worker runs what is created before all is.
 pub fn pending(case: &str) -> Option<f64> {
     let pool = ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     (case == "memory-independent").then(|| {

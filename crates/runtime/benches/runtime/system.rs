@@ -13,7 +13,7 @@ pub struct Answer {
     pub check: u64,
 }
 
-/// Whether each thread of a system keeps to a core of its own, or all go where the kernel puts
+/// True if each thread of a system keeps to a core of its own, or all go where the kernel puts
 /// them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Threads {

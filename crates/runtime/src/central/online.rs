@@ -1,8 +1,8 @@
-//! Tasks of scopes by a policy behind a lock: numbered as they are created, ready ones kept by the
-//! policy's order.
+//! Tasks of scopes under a policy behind a lock. They are numbered as they are created, and the
+//! policy keeps the order of the ready ones.
 //!
-//! All scopes of a pool share the board: a path is followed, or a queue kept, over all that there
-//! is to do. Numbers begin again whenever no task is left.
+//! All scopes of a pool share the source: a path is followed, or a queue kept, over all tasks.
+//! Numbers begin again each time that no task is left.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,18 +16,18 @@ use crate::registry::Registry;
 use crate::task::TaskRef;
 use crate::worker::Worker;
 
-use super::{Board, Desk, summon};
+use super::{CentralScheduler, TaskSource, wake_for_tasks};
 
-/// See the file's head.
-pub struct Online(Mutex<State>);
+/// The task source for tasks of scopes, as they are created.
+pub struct OnlineTasks(Mutex<State>);
 
 struct State {
-    desk: Desk,
+    scheduler: CentralScheduler,
     /// Number of the first in `tasks`.
     first: u32,
-    /// Those that are not done, and some of those that are.
+    /// Tasks that are not done, and some that are.
     tasks: VecDeque<Pending>,
-    /// Of tasks with dependences that are not done.
+    /// Numbers of the tasks with dependences that are not done.
     numbers: HashMap<TaskRef, TaskId>,
     /// How many are not done.
     pending: usize,
@@ -37,7 +37,7 @@ struct State {
 struct Pending {
     /// None: done.
     job: Option<JobRef>,
-    /// Whether others may wait for it.
+    /// True if others may wait for it.
     has_dependences: bool,
     begun: Option<Instant>,
 }
@@ -48,7 +48,7 @@ impl State {
         let task = TaskId(self.first.checked_add(u32::try_from(self.tasks.len()).ok()?)?);
         self.tasks.push_back(Pending { job: Some(job), has_dependences, begun: None });
         self.pending += 1;
-        self.desk.created(task, before);
+        self.scheduler.created(task, before);
         Some(task)
     }
 
@@ -56,8 +56,8 @@ impl State {
         &mut self.tasks[(task.0 - self.first) as usize]
     }
 
-    /// A task is done, or nobody asks any more whether it is.
-    fn strike(&mut self, task: TaskId) {
+    /// A task is done, or no other task waits for it.
+    fn remove(&mut self, task: TaskId) {
         self.task(task).job = None;
         self.pending -= 1;
         while self.tasks.front().is_some_and(|task| task.job.is_none()) {
@@ -66,16 +66,16 @@ impl State {
         }
         if self.pending == 0 {
             self.first = 0;
-            self.desk.start();
+            self.scheduler.start();
         }
     }
 }
 
-impl Online {
-    /// With a policy that does not ask for the graph.
-    pub fn new(desk: Desk) -> Self {
+impl OnlineTasks {
+    /// Tasks under a policy that does not ask for the graph.
+    pub fn new(scheduler: CentralScheduler) -> Self {
         Self(Mutex::new(State {
-            desk,
+            scheduler,
             first: 0,
             tasks: VecDeque::new(),
             numbers: HashMap::new(),
@@ -102,14 +102,14 @@ impl Online {
         self.release(worker, &[task]);
     }
 
-    /// A task is done, and these have become ready by it.
+    /// A task is done, and has released these.
     pub fn done(&self, worker: &Worker, task: TaskRef, released: &[TaskRef]) {
         let mut state = self.lock();
         if let Some(number) = state.numbers.remove(&task) {
             let begun = state.task(number).begun;
             let time = begun.map_or(Nanos::ZERO, |begun| Nanos(begun.elapsed().as_nanos() as u64));
-            state.desk.done(worker.index, number, time);
-            state.strike(number);
+            state.scheduler.done(worker.index, number, time);
+            state.remove(number);
         }
         drop(state);
         self.release(worker, released);
@@ -122,43 +122,43 @@ impl Online {
         let mut state = self.lock();
         for task in tasks {
             match state.numbers.get(task).copied() {
-                Some(number) => state.desk.ready(number, Some(worker.index)),
+                Some(number) => state.scheduler.ready(number, Some(worker.index)),
                 None => worker.push(task.job()),
             }
         }
         drop(state);
-        summon(self, worker.registry(), Some(worker.index), tasks.len());
+        wake_for_tasks(self, worker.registry(), Some(worker.index), tasks.len());
     }
 
-    /// An independent task has been created. `by`: by this worker. Gives it back where there are no
-    /// more numbers.
+    /// Takes an independent task. `by`: the worker that created it, if one did. Gives it back if
+    /// there are no more numbers.
     pub fn spawn(&self, registry: &Registry, job: JobRef, by: Option<usize>) -> Result<(), JobRef> {
         let mut state = self.lock();
         let number = state.number(job, false, &[]).ok_or(job)?;
-        state.desk.ready(number, by);
+        state.scheduler.ready(number, by);
         drop(state);
-        summon(self, registry, by, 1);
+        wake_for_tasks(self, registry, by, 1);
         Ok(())
     }
 }
 
-impl Board for Online {
+impl TaskSource for OnlineTasks {
     fn take(&self, worker: &Worker) -> Option<JobRef> {
         let mut state = self.lock();
-        let number = state.desk.take(worker.index)?;
+        let number = state.scheduler.take(worker.index)?;
         let task = state.task(number);
         task.begun = Some(Instant::now());
         let Pending { job, has_dependences, .. } = *task;
         if !has_dependences {
-            state.desk.forget(worker.index, number);
-            state.strike(number);
+            state.scheduler.forget(worker.index, number);
+            state.remove(number);
         }
         drop(state);
-        summon(self, worker.registry(), Some(worker.index), 1);
+        wake_for_tasks(self, worker.registry(), Some(worker.index), 1);
         job
     }
 
-    fn at_desk(&self, f: &mut dyn FnMut(&mut Desk)) {
-        f(&mut self.lock().desk);
+    fn with_scheduler(&self, f: &mut dyn FnMut(&mut CentralScheduler)) {
+        f(&mut self.lock().scheduler);
     }
 }

@@ -1,5 +1,5 @@
-//! A core for a worker that has work in hand and no core to do it on, from one that has nothing to
-//! do. README.md, "Cores that are lent".
+//! Core lending: a worker that has work and no core gets the core of an idle worker. See README.md
+//! in this folder.
 
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
@@ -7,64 +7,64 @@ use std::time::{Duration, Instant};
 
 use evenkeel_machine::Nanos;
 
-use self::loan::Until;
-pub use self::seats::Lending;
-use self::seats::{Lent, STILL};
+use self::state::Until;
+pub use self::workers::CoreLending;
+use self::workers::{LendOutcome, STALLED_AFTER};
 use crate::trace::What;
 use crate::worker::Worker;
 
-mod loan;
-mod seats;
-mod sentry;
+mod monitor;
+mod state;
+mod workers;
 
-/// Who has waited for so long looks whether those that it may be waiting for run. Most waits are
-/// shorter.
-const WAITED: Duration = Duration::from_micros(5);
-/// How long a lock is tried, which others have for moments only, before its waiter sleeps. Long
-/// enough to find out that one of them does not run.
-const TRYING: Duration = Duration::from_micros(20);
+/// A worker that has waited for so long looks at the workers that it may be waiting for. Most waits
+/// are shorter.
+const FIRST_LOOK: Duration = Duration::from_micros(5);
+/// How long a lock that others hold for moments is tried before its waiter sleeps: long enough to
+/// find out that its holder does not run.
+const LOCK_SPIN: Duration = Duration::from_micros(20);
 /// Tries between two looks at the clock.
 const TRIES: u32 = 16;
 
-/// What somebody who waits has seen of others.
+/// What a waiting worker has seen of others.
 pub struct Watch {
     /// How long the core is lent for.
     until: Until,
     /// When it looks again: after it has waited for so long.
     next: Duration,
-    /// Whom, and how long that one had run.
+    /// A worker, and how long it had run when it was looked at.
     seen: Option<(usize, Nanos)>,
-    /// Whether it has been without work for so long that whoever is at work on a slower core is
-    /// better off on its own.
-    is_sentrys: bool,
+    /// True for a monitor: it has been idle for so long that a worker on a slower core is better
+    /// off on this one.
+    is_monitor: bool,
 }
 
 impl Watch {
-    /// Of whoever waits for work, or for others to have done theirs.
+    /// For a worker that waits for work, or for others to have done theirs.
     pub const fn for_work() -> Self {
-        Self { until: Until::Idle, next: WAITED, seen: None, is_sentrys: false }
+        Self { until: Until::Idle, next: FIRST_LOOK, seen: None, is_monitor: false }
     }
 
     const fn for_lock() -> Self {
-        Self { until: Until::Unlocked, next: WAITED, seen: None, is_sentrys: false }
+        Self { until: Until::Unlocked, next: FIRST_LOOK, seen: None, is_monitor: false }
     }
 }
 
-/// To whom a worker is going to lend its core, or has.
+/// The worker that this one lends its core to, or is about to.
 #[derive(Default)]
 pub struct Borrower {
     next: Cell<Option<usize>>,
     has: Cell<Option<usize>>,
-    /// Whether the system did not want a thread to be moved.
+    /// True if the system refused to move a thread.
     is_refused: Cell<bool>,
-    /// Others have its core, too, as of a while ago.
-    poor_until: Cell<Option<Instant>>,
+    /// Other programs use its core, too, as of a while ago.
+    contended_until: Cell<Option<Instant>>,
 }
 
 impl Worker {
-    /// Looks for a worker that is on no faster core, has work in hand, and does not run; now and
-    /// then asked while this one has nothing to do. True: there is one, and this worker is to
-    /// sleep, and to lend its core as the last thing before that ([`Worker::lend_core`]).
+    /// Looks for a worker that is on no faster core, has work and does not run; called now and then
+    /// while this worker is idle. True: there is one. This worker is to sleep then, and to lend its
+    /// core as the last thing before that ([`Worker::lend_core`]).
     #[inline]
     pub fn finds_borrower(&self, watch: &mut Watch, waited: Duration) -> bool {
         waited >= watch.next && self.looks_for_borrower(watch, waited)
@@ -74,7 +74,7 @@ impl Worker {
     fn looks_for_borrower(&self, watch: &mut Watch, waited: Duration) -> bool {
         let registry = self.registry();
         let lending = &registry.lending;
-        watch.next = waited + STILL;
+        watch.next = waited + STALLED_AFTER;
         if !lending.takes_part(self.index) || self.borrower.is_refused.get() {
             return false;
         }
@@ -86,7 +86,7 @@ impl Worker {
         let seen = watch.seen.take();
         if let Some((borrower, ran)) = seen
             && let Some(runs) = lending.ran(borrower)
-            && (runs == ran || watch.is_sentrys && lending.is_slower(borrower, self.index))
+            && (runs == ran || watch.is_monitor && lending.is_slower(borrower, self.index))
             && (watch.until == Until::Unlocked || !registry.has_work())
         {
             self.borrower.next.set(Some(borrower));
@@ -102,20 +102,20 @@ impl Worker {
         false
     }
 
-    /// Lends its core to whom it has found, if it has: to whom. From here on it is not sure to have
-    /// it. None: nobody has it.
+    /// Lends its core to the worker that it has found, and returns that one. From here on this
+    /// worker may lose its core. None: it lent nothing.
     fn lend_core(&self, watch: &Watch) -> Option<usize> {
         let borrower = self.borrower.next.take()?;
         let since = Instant::now();
         let lent = self.registry().lending.lend(self.index, borrower, watch.until);
         match lent {
-            Lent::NotAtHome => return None,
-            Lent::Refused => {
+            LendOutcome::NotAtHome => return None,
+            LendOutcome::Refused => {
                 self.borrower.is_refused.set(true);
                 return None;
             }
-            Lent::HasIt => self.borrower.has.set(Some(borrower)),
-            Lent::WentHome => {}
+            LendOutcome::HasIt => self.borrower.has.set(Some(borrower)),
+            LendOutcome::WentHome => {}
         }
         self.counts.lent.add(1);
         if let Some(recorder) = self.recorder() {
@@ -124,14 +124,14 @@ impl Worker {
         self.borrower.has.get()
     }
 
-    /// Locks what others have for moments only, unless they lose their core meanwhile.
+    /// Locks a mutex that others hold for moments, unless they lose their core meanwhile.
     #[inline]
     pub fn lock<'a, T>(&self, mutex: &'a Mutex<T>) -> MutexGuard<'a, T> {
-        try_lock(mutex).unwrap_or_else(|| self.lock_later(mutex))
+        try_lock(mutex).unwrap_or_else(|| self.lock_slow(mutex))
     }
 
     #[cold]
-    fn lock_later<'a, T>(&self, mutex: &'a Mutex<T>) -> MutexGuard<'a, T> {
+    fn lock_slow<'a, T>(&self, mutex: &'a Mutex<T>) -> MutexGuard<'a, T> {
         let (since, mut watch) = (Instant::now(), Watch::for_lock());
         loop {
             for _ in 0..TRIES {
@@ -141,11 +141,11 @@ impl Worker {
                 std::hint::spin_loop();
             }
             let waited = since.elapsed();
-            if waited >= TRYING || self.finds_borrower(&mut watch, waited) {
+            if waited >= LOCK_SPIN || self.finds_borrower(&mut watch, waited) {
                 break;
             }
         }
-        // Who sleeps here has lost no core.
+        // A thread that sleeps here has not lost its core.
         let lending = &self.registry().lending;
         lending.idles(self.index);
         let _ = self.lend_core(&watch);
@@ -155,12 +155,12 @@ impl Worker {
         guard
     }
 
-    /// Whether it has found somebody to lend its core to.
+    /// True if it has found a worker to lend its core to.
     pub fn is_to_lend(&self) -> bool {
         self.borrower.next.get().is_some()
     }
 
-    /// It has something to do itself.
+    /// Takes its core back, for it has work itself.
     pub fn takes_core_back(&self) {
         self.borrower.next.set(None);
         let Some(borrower) = self.borrower.has.take() else { return };
@@ -184,7 +184,7 @@ mod tests {
     use crate::Pool;
 
     #[test]
-    fn who_sleeps_on_a_lock_is_lent_nothing() {
+    fn a_worker_that_sleeps_on_a_lock_is_lent_nothing() {
         let pool = Pool::builder().workers(2).lend(true).build().unwrap();
         let (mutex, both) = (Mutex::new(()), Barrier::new(2));
         let with_worker = |f: &dyn Fn(&Worker)| Worker::with_current(|worker| f(worker.unwrap()));

@@ -1,4 +1,4 @@
-//! What a loop does with the iterations that it is given.
+//! Bodies of loops: what is done with a chunk of iterations.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -7,9 +7,9 @@ use crate::scope::FirstError;
 
 use super::Index;
 
-/// What one worker does in a loop: begins, does chunks, ends.
+/// One worker's part in a loop: begins, does chunks, ends.
 pub trait Body: Sync {
-    /// What it keeps from chunk to chunk.
+    /// What a worker keeps from chunk to chunk.
     type Local;
 
     /// Begins.

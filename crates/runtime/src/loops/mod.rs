@@ -1,8 +1,8 @@
 //! Parallel loops.
 
 mod body;
-mod hand;
-mod paces;
+mod dispenser;
+mod history;
 mod run;
 mod schedule;
 mod shares;
@@ -17,7 +17,7 @@ use crate::scope::FirstError;
 use body::{ForEach, ForEachChunk, MapReduce, TryForEach};
 use run::Shown;
 
-pub use paces::Paces;
+pub use history::LoopHistory;
 pub use schedule::Schedule;
 
 mod sealed {
@@ -42,7 +42,7 @@ macro_rules! index {
         impl sealed::Sealed for $type {}
         impl Index for $type {
             fn count(range: &Range<Self>) -> u64 {
-                // Of a range that is longer than that nobody sees the end.
+                // The end of a longer range is never reached.
                 let length = range.end.wrapping_sub(range.start) as $unsigned;
                 if range.start < range.end { u64::try_from(length).unwrap_or(u64::MAX) } else { 0 }
             }
@@ -127,7 +127,7 @@ impl<T: Index> Over<'_, T> {
         self
     }
 
-    /// What it is called in traces; what an iteration costs is learnt with that of other loops of
+    /// The loop's name in traces; the cost of an iteration is learnt with that of other loops of
     /// the same name ([`Pool::costs`]).
     #[must_use]
     pub fn label(mut self, name: &'static str) -> Self {
@@ -135,8 +135,8 @@ impl<T: Index> Over<'_, T> {
         self
     }
 
-    /// Tells it from other loops whose body is the same code: what was learnt of the last one with
-    /// this number, not 0, counts for it. For bindings, whose loops all have one body.
+    /// Tells it from other loops with the same code as body: what was learnt of the last one with
+    /// this number, not 0, counts for it. For bindings, which have one body for all loops.
     #[doc(hidden)]
     #[must_use]
     pub const fn known_as(mut self, code: usize) -> Self {
@@ -227,7 +227,7 @@ mod tests {
         const CODE: usize = 0x1000;
         let known = pool.on_worker(|worker| {
             pool.over(0..2_000_u64).known_as(CODE).for_each(|i| _ = std::hint::black_box(i));
-            worker.paces.before(CODE, |before| before.speeds.to_vec())
+            worker.loop_history.past_runs(CODE, |before| before.speeds.to_vec())
         });
         assert!(known.len() == 2 && (known.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{known:?}");
     }
@@ -236,7 +236,7 @@ mod tests {
     fn loops_with_one_body_are_told_apart_by_what_they_are_known_as() {
         let pool = Pool::builder().workers(2).build().unwrap();
         const CODES: [usize; 2] = [0x1000, 0x2000];
-        let paces = pool.on_worker(|worker| {
+        let times = pool.on_worker(|worker| {
             for (code, steps) in CODES.into_iter().zip([10_u64, 10_000]) {
                 let body = |_: u64| {
                     _ = std::hint::black_box(
@@ -245,9 +245,9 @@ mod tests {
                 };
                 pool.over(0..2_000).known_as(code).for_each(body);
             }
-            CODES.map(|code| worker.paces.last(code))
+            CODES.map(|code| worker.loop_history.last(code))
         });
-        let [Some(short), Some(long)] = paces else { panic!("{paces:?}") };
-        assert!(long > 2.0 * short, "{paces:?}");
+        let [Some(short), Some(long)] = times else { panic!("{times:?}") };
+        assert!(long > 2.0 * short, "{times:?}");
     }
 }

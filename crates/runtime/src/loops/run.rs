@@ -1,4 +1,5 @@
-//! Running a loop: tickets for whoever is idle, chunks for whoever has come. README.md, "Loops".
+//! Running a loop: tickets for idle workers, chunks for those that have come. See README.md in this
+//! folder.
 #![expect(unsafe_code, reason = "tickets point to the caller's stack")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -17,19 +18,20 @@ use crate::trace::What;
 use crate::worker::Worker;
 
 use super::body::Body;
-use super::hand::Hand;
-use super::paces::{Lap, Way};
+use super::dispenser::ChunkDispenser;
+use super::history::{LoopTimes, RunMode};
 use super::schedule::Schedule;
 
 /// How long the caller waits for the last chunks of others before it does something else, which
 /// might take longer: as long as such a chunk takes, but at least so long.
-const PATIENCE: Duration = Duration::from_micros(25);
-/// A loop that is not shared is so after all if it takes this many times as long as it should,
+const LAST_CHUNK_WAIT: Duration = Duration::from_micros(25);
+/// A loop that its caller does alone is shared after all if it takes so many times as long as it
+/// should,
 const OVERDUE: f64 = 2.0;
 /// which is looked at after each of so many parts of it.
 const PARTS: u64 = 8;
 
-/// What those who look on see of a loop: its name, and its first number.
+/// A loop as traces show it: its name, and its first number.
 #[derive(Clone, Copy)]
 pub struct Shown {
     pub label: Label,
@@ -37,7 +39,7 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// Iterations are about to be done.
+    /// Counts and times a chunk that is about to be done.
     #[inline]
     fn chunk<'a>(&self, worker: &'a Worker, first: u64, count: u64) -> Option<Timed<'a>> {
         worker.counts.chunks.add(1);
@@ -52,10 +54,10 @@ struct Shared<'a, B> {
     head: Head,
     shown: Shown,
     body: &'a B,
-    hand: Mutex<Hand>,
+    dispenser: Mutex<ChunkDispenser>,
     /// Tickets that lie in deques.
     lying: AtomicUsize,
-    /// Those, and tickets whose takers are at work.
+    /// Those, and tickets with a worker that takes part.
     out: AtomicUsize,
     caller: usize,
     began: Instant,
@@ -64,8 +66,8 @@ struct Shared<'a, B> {
     panic: Mutex<Option<Payload>>,
 }
 
-/// Runs `iterations` of a loop on a worker and whoever is idle. What is known of it is under its
-/// code, or its body's where it has none of its own.
+/// Runs `iterations` of a loop on a worker, with the help of idle ones. The loop is remembered
+/// under `code`, or under the address of its body's code.
 pub fn run<B: Body>(
     worker: &Worker,
     schedule: Schedule,
@@ -84,28 +86,32 @@ pub fn run<B: Body>(
     }
     let code = code.unwrap_or(Shared::<B>::run as *const () as usize);
     let began = Instant::now();
-    // Who has said how a loop is to be shared out has said that it is to be. On cores of one kind
-    // nobody has the last chunk for longer than the caller would.
+    // A stated schedule is a wish to share the loop. On cores of one kind no worker has the last
+    // chunk for longer than the caller would.
     let may_be_alone = schedule.needs_unit() && worker.registry().give_way.is_some();
-    let alone = worker.paces.alone(code, iterations).filter(|_| may_be_alone);
+    let alone = worker.loop_history.alone(code, iterations).filter(|_| may_be_alone);
     let mut before = 0;
-    if let Some(pace) = alone {
-        let Some(done) = run_alone(worker, began, pace, iterations, body, shown) else { return };
+    if let Some(iteration_ns) = alone {
+        let Some(done) = run_alone(worker, began, iteration_ns, iterations, body, shown) else {
+            return;
+        };
         before = done;
     }
     if before == iterations {
         let alone = began.elapsed().as_nanos() as f64 / iterations as f64;
-        return worker
-            .paces
-            .learn(code, Lap { pace: None, alone: Some(alone), way: Way::Alone, iterations });
+        return worker.loop_history.learn(
+            code,
+            LoopTimes { iteration_ns: None, alone: Some(alone), mode: RunMode::Alone, iterations },
+        );
     }
-    let hand =
-        worker.paces.before(code, |known| Hand::new(schedule, iterations - before, workers, known));
+    let dispenser = worker.loop_history.past_runs(code, |known| {
+        ChunkDispenser::new(schedule, iterations - before, workers, known)
+    });
     let shared = Shared {
         head: Head { run: Shared::<B>::run },
         shown,
         body,
-        hand: Mutex::new(hand),
+        dispenser: Mutex::new(dispenser),
         lying: AtomicUsize::new(0),
         out: AtomicUsize::new(0),
         caller: worker.index,
@@ -117,16 +123,20 @@ pub fn run<B: Body>(
     let shared = &shared;
     shared.take_part(worker);
     shared.wait(worker);
-    let (took, hand) = (shared.now(), shared.hand());
-    let is_whole = before == 0 && !hand.is_over();
-    let way =
-        if is_whole { Way::Shared(took.0 as f64 / iterations as f64) } else { Way::Otherwise };
-    let (pace, alone) = (hand.fastest_pace(), hand.pace(worker.kind));
-    worker.paces.learn(code, Lap { pace, alone, way, iterations });
+    let (took, dispenser) = (shared.now(), shared.dispenser());
+    let is_whole = before == 0 && !dispenser.is_over();
+    let mode = if is_whole {
+        RunMode::Shared(took.0 as f64 / iterations as f64)
+    } else {
+        RunMode::Otherwise
+    };
+    let (iteration_ns, alone) =
+        (dispenser.fastest_iteration_ns(), dispenser.iteration_ns(worker.kind));
+    worker.loop_history.learn(code, LoopTimes { iteration_ns, alone, mode, iterations });
     if is_whole {
-        worker.paces.learn_shares(code, hand.speeds(), took);
+        worker.loop_history.learn_shares(code, dispenser.speeds(), took);
     }
-    drop(hand);
+    drop(dispenser);
     let payload = shared.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(payload) = payload {
         resume_unwind(payload);
@@ -138,12 +148,12 @@ pub fn run<B: Body>(
 fn run_alone<B: Body>(
     worker: &Worker,
     began: Instant,
-    pace: f64,
+    iteration_ns: f64,
     iterations: u64,
     body: &B,
     shown: Shown,
 ) -> Option<u64> {
-    let overdue = Duration::from_nanos((OVERDUE * pace * iterations as f64) as u64);
+    let overdue = Duration::from_nanos((OVERDUE * iteration_ns * iterations as f64) as u64);
     let (mut local, mut next, mut going_on) = (body.begin(), 0, true);
     while going_on && next < iterations && began.elapsed() < overdue {
         let count = iterations.div_ceil(PARTS).min(iterations - next);
@@ -156,9 +166,9 @@ fn run_alone<B: Body>(
 }
 
 impl<B: Body> Shared<'_, B> {
-    fn hand(&self) -> MutexGuard<'_, Hand> {
+    fn dispenser(&self) -> MutexGuard<'_, ChunkDispenser> {
         // No users' code runs under it.
-        self.hand.lock().unwrap_or_else(PoisonError::into_inner)
+        self.dispenser.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Since the loop began.
@@ -177,7 +187,7 @@ impl<B: Body> Shared<'_, B> {
     }
 
     /// # Safety
-    /// The head is that of a `Self`, whose caller waits until all tickets are back.
+    /// The head is that of a `Self` with a caller that waits until all tickets are back.
     unsafe fn run(head: NonNull<Head>, worker: &Worker) {
         worker.credits.give_back(worker);
         // SAFETY: the head is the first field; the caller waits for this ticket.
@@ -193,14 +203,14 @@ impl<B: Body> Shared<'_, B> {
 
     /// Does chunks until none is left.
     fn take_part(&self, worker: &Worker) {
-        let mut hand = worker.lock(&self.hand);
-        let Some(mut place) = hand.place(worker.index) else {
-            drop(hand);
+        let mut dispenser = worker.lock(&self.dispenser);
+        let Some(mut place) = dispenser.place(worker.index) else {
+            drop(dispenser);
             return worker.registry().lending.has_unlocked(worker.index);
         };
-        let mut next = hand.take(&mut place, worker.kind, self.now());
-        let (mut has_place, has_declined) = (hand.has_place(), hand.has_declined(place));
-        drop(hand);
+        let mut next = dispenser.take(&mut place, worker.kind, self.now());
+        let (mut has_place, has_declined) = (dispenser.has_place(), dispenser.has_declined(place));
+        drop(dispenser);
         worker.registry().lending.has_unlocked(worker.index);
         let mut published = 0;
         let done = catch_unwind(AssertUnwindSafe(|| {
@@ -209,40 +219,40 @@ impl<B: Body> Shared<'_, B> {
             }
             let mut local = self.body.begin();
             while let Some(chunk) = next {
-                // Before the chunk, which may be a long one: whoever becomes idle meanwhile finds a
-                // way in.
+                // Before the chunk, which may be a long one: a worker that becomes idle meanwhile
+                // finds a way in.
                 if has_place && self.lying.load(Ordering::Relaxed) == 0 {
                     self.publish(worker);
                     published += 1;
                 }
-                // Waiting for the hand, or waking somebody, takes longer than many a chunk: neither
-                // is counted.
+                // Waiting for the dispenser, and waking a worker, take longer than many a chunk:
+                // neither is counted.
                 let first = self.before + chunk.first;
                 let time = self.shown.chunk(worker, first, chunk.count);
                 let since = self.now();
                 let going_on = self.body.chunk(&mut local, first..first + chunk.count);
                 let now = self.now();
                 drop(time);
-                let mut hand = worker.lock(&self.hand);
+                let mut dispenser = worker.lock(&self.dispenser);
                 if !going_on {
-                    hand.stop();
+                    dispenser.stop();
                 }
-                hand.done(place, worker.index, now.saturating_sub(since));
-                next = hand.take(&mut place, worker.kind, now);
-                has_place = hand.has_place();
-                if next.is_none() && hand.has_declined(place) {
+                dispenser.done(place, worker.index, now.saturating_sub(since));
+                next = dispenser.take(&mut place, worker.kind, now);
+                has_place = dispenser.has_place();
+                if next.is_none() && dispenser.has_declined(place) {
                     worker.counts.declined.add(1);
                 }
-                drop(hand);
+                drop(dispenser);
                 worker.registry().lending.has_unlocked(worker.index);
             }
             self.body.end(local);
         }));
         if let Err(payload) = done {
-            self.hand().stop();
+            self.dispenser().stop();
             keep_first(&self.panic, payload);
         }
-        // Those that nobody took.
+        // Tickets that no worker took.
         while published > 0 && worker.take_back(self.ticket()) {
             self.lying.fetch_sub(1, Ordering::Relaxed);
             self.out.fetch_sub(1, Ordering::Relaxed);
@@ -254,8 +264,9 @@ impl<B: Body> Shared<'_, B> {
     fn wait(&self, worker: &Worker) {
         let is_done = || self.out.load(Ordering::Acquire) == 0;
         if !is_done() {
-            let patience = PATIENCE.max(Duration::from_nanos(self.hand().patience().0));
-            worker.wait_for_others(patience, is_done);
+            let timeout =
+                LAST_CHUNK_WAIT.max(Duration::from_nanos(self.dispenser().longest_chunk_time().0));
+            worker.wait_for_others(timeout, is_done);
         }
         worker.wait_until(is_done);
     }

@@ -52,17 +52,17 @@ impl fmt::Display for Schedule {
 }
 
 impl Schedule {
-    /// Whether the loop has to find out how long a chunk is to be.
+    /// True if the loop has to find out how long a chunk is to be.
     pub(super) fn needs_unit(&self) -> bool {
         self.chunk.is_none() && self.name != "static"
     }
 
-    /// Whether the policy hands out shares by a ratio that it has sampled.
+    /// True if the policy hands out shares by a ratio that it has sampled.
     pub(super) fn samples(&self) -> bool {
         self.name.starts_with("aid-")
     }
 
-    /// Whether what each worker did before counts.
+    /// True if what each worker did before counts.
     pub(super) fn is_kept(&self) -> bool {
         self.name == "aid-affinity"
     }

@@ -3,15 +3,14 @@
 
 use evenkeel_machine::Nanos;
 
-/// The mean forgets what is further back than about so many executions: that one of them was
-/// disturbed is to move no boundary by much, for what lies on either side of it is in somebody's
-/// cache.
+/// The mean forgets executions further back than about so many. One disturbed execution is to move
+/// no boundary by much: what lies on either side of it is in a worker's cache.
 const MEMORY: f64 = 16.0;
 
-/// See the file's head.
+/// Each worker's part in the speed of all, over the last executions of a loop.
 #[derive(Debug, Default)]
 pub struct Shares {
-    /// By worker, of a sum of 1; empty where nothing is known.
+    /// Indexed by worker, with a sum of 1; empty if nothing is known.
     of_workers: Box<[f64]>,
     /// Over how many executions.
     count: f64,
@@ -20,14 +19,14 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// By worker; empty where nothing is known.
+    /// Indexed by worker; empty if nothing is known.
     pub fn of_workers(&self) -> &[f64] {
         &self.of_workers
     }
 
-    /// By worker, so fast it was, in any unit, in an execution that took so long: of the same
-    /// number of workers each time. One that took less than the mean counts less: to the end of a
-    /// row of loops that get shorter nobody but the caller comes in time.
+    /// Adds an execution that took so long: each worker's speed, in any unit, of the same number of
+    /// workers each time. An execution shorter than the mean counts less: towards the end of a row
+    /// of shrinking loops only the caller comes in time.
     pub fn add(&mut self, speeds: impl ExactSizeIterator<Item = f64> + Clone, took: Nanos) {
         let all: f64 = speeds.clone().sum();
         if all <= 0.0 || !all.is_finite() {

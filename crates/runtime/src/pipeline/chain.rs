@@ -11,13 +11,13 @@ use crate::costs::Label;
 use crate::trace::What;
 use crate::worker::Worker;
 
-use super::line::{Flow, lock};
+use super::running::{Flow, lock};
 
 /// Stages that have been named.
 pub trait Chain {
-    /// What goes into the first.
+    /// Items that go into the first stage.
     type In: Send;
-    /// What comes out of the last.
+    /// Items that come out of the last stage.
     type Out: Send;
     /// How many there are.
     const COUNT: u32;
@@ -36,7 +36,7 @@ pub trait Accept<T: Send>: Send + Sync {
         T: 'scope;
 }
 
-/// What those who look on see of a stage: its number, from 1, and its name.
+/// A stage as traces show it: its number, from 1, and its name.
 #[derive(Clone, Copy)]
 pub struct Shown {
     pub number: u32,
@@ -52,7 +52,7 @@ impl Shown {
         }
         let out = Worker::with_current(|worker| {
             let what = || What::Stage(self.label, self.number, item);
-            let _at_work = flow.ahead.at_work(worker);
+            let _at_work = flow.prefetch.at_work(worker);
             let _time = worker.and_then(|worker| worker.time(self.label, what));
             f()
         });
@@ -124,7 +124,7 @@ pub struct ParallelStage<T, U, F, N> {
 }
 
 impl<T, U, F, N> ParallelStage<T, U, F, N> {
-    /// What does `f`, with `next` behind it.
+    /// A stage that calls `f`, with `next` behind it.
     pub const fn new(shown: Shown, f: F, next: N) -> Self {
         Self { shown, f, next, types: PhantomData }
     }
@@ -165,7 +165,7 @@ pub struct Serial<C, F> {
 /// A serial stage with others behind it.
 pub struct SerialStage<T, U, F, N> {
     shown: Shown,
-    /// Locked by whoever is at work here, which is one at a time: nobody waits for it.
+    /// Locked by the worker that is at work here, one at a time: no worker waits for it.
     f: Mutex<F>,
     queue: Mutex<Queue<T>>,
     next: N,
@@ -173,7 +173,7 @@ pub struct SerialStage<T, U, F, N> {
 }
 
 impl<T, U, F, N> SerialStage<T, U, F, N> {
-    /// What does `f`, with `next` behind it.
+    /// A stage that calls `f`, with `next` behind it.
     pub const fn new(shown: Shown, f: F, next: N) -> Self {
         let queue = Queue { turn: 0, early: BTreeMap::new() };
         Self { shown, f: Mutex::new(f), queue: Mutex::new(queue), next, types: PhantomData }
@@ -220,7 +220,7 @@ impl<T: Send, U: Send, F: FnMut(T) -> Option<U> + Send, N: Accept<U>> Accept<T>
 impl<T: Send, U: Send, F: FnMut(T) -> Option<U> + Send, N: Accept<U>> SerialStage<T, U, F, N> {
     /// It is this item's turn.
     fn work<'scope>(&'scope self, number: u64, item: T, flow: Flow<'scope>) {
-        // After one that failed nobody has a turn.
+        // After a failed item no other has a turn.
         let Some(out) = self.shown.run(number, flow, || (*lock(&self.f))(item)) else { return };
         let next = {
             let mut queue = lock(&self.queue);

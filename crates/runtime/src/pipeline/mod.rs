@@ -1,16 +1,21 @@
 //! Pipelines: items go through stages, some of which take one item at a time and in order.
 //!
-//! So many items are under way at most: the source is not asked for another before one has left the
-//! last stage. That bounds all queues, and with them the memory of a pipeline whose stages are not
-//! equally fast. The thread that takes an item from the source goes with it from stage to stage, so
-//! it stays in its cache; only where it meets a serial stage that is not ready for it, it leaves
-//! the item there, and whoever makes the stage ready sends it on. Fast workers also take items for
-//! slow ones (`ahead.rs`). (Navarro et al., "Analytical modeling of pipeline parallelism", PACT
-//! 2009, compare this with a thread per stage.)
+//! The number of items under way is bounded: the source is asked for another when one has left the
+//! last stage. That bounds all queues, and the memory of a pipeline with unequal stages. (Navarro
+//! et al., "Analytical modeling of pipeline parallelism", PACT 2009, compare this with a thread per
+//! stage.)
+//!
+//! The thread that takes an item from the source goes with it from stage to stage, so the item
+//! stays in its cache. At a serial stage that is not ready it leaves the item, and the worker that
+//! makes the stage ready sends it on. Fast workers also take items for slow ones (`prefetch.rs`).
+//!
+//! Pipelines stand on scopes and mutexes and have no protocol of their own: one baton for asking
+//! the source, tickets for items under way, and for each serial stage a queue of early items. No
+//! lock is held while users' code runs but the stage's own, and no worker waits for that.
 
-mod ahead;
 mod chain;
-mod line;
+mod prefetch;
+mod running;
 mod stages;
 
 use std::convert::Infallible;
@@ -24,13 +29,13 @@ use crate::task::Declared;
 use crate::team::Team;
 
 use chain::{Chain, End, Named, Parallel, Serial, Start};
-use line::Line;
+use running::RunningPipeline;
 
 pub use stages::Stage;
 
-/// Items under way by worker: enough that a worker who meets a serial stage that is not ready finds
-/// another item. While a slow core has one, faster ones do several, all of which may have to wait
-/// for it: a worker counts as many times as its core is faster than the slowest.
+/// Items under way by worker: enough that a worker at a serial stage that is not ready finds
+/// another item. While a slow core has one item, faster ones do several and may have to wait for
+/// it: a worker counts as many times as its core is faster than the slowest.
 const IN_FLIGHT_PER_WORKER: f64 = 4.0;
 
 /// Items under way, unless it is said.
@@ -149,8 +154,7 @@ where
         self.with(|before| Parallel { before, f, label: Label::default() })
     }
 
-    /// What the stage that was added last is called in traces; its cost is learnt under that name
-    /// ([`Pool::costs`]).
+    /// The stage's name in traces; its cost is learnt under that name ([`Pool::costs`]).
     pub fn label(mut self, name: &'static str) -> Self
     where
         C: Named,
@@ -173,9 +177,13 @@ where
     /// # Errors
     /// The first.
     pub fn try_run(self) -> Result<(), E> {
-        let line =
-            Line::new(self.items, self.in_flight, &self.pool.registry, self.stages.link(End));
-        Declared::unknown().during(|| self.pool.scope(|s| line.feed(s.spawner())));
+        let pipeline = RunningPipeline::new(
+            self.items,
+            self.in_flight,
+            &self.pool.registry,
+            self.stages.link(End),
+        );
+        Declared::unknown().during(|| self.pool.scope(|s| pipeline.feed(s.spawner())));
         self.errors.take()
     }
 }
@@ -210,13 +218,13 @@ impl<I: Iterator<Item: Send> + Send> Pipeline<'_, I, Start<I::Item>> {
     /// # Ok::<(), evenkeel_runtime::PoolError>(())
     /// ```
     pub fn run_through(self, stages: Vec<Stage<'_, I::Item>>) {
-        let line = Line::new(
+        let pipeline = RunningPipeline::new(
             self.items,
             self.in_flight,
             &self.pool.registry,
             stages::link(stages, self.pool),
         );
-        Declared::unknown().during(|| self.pool.scope(|s| line.feed(s.spawner())));
+        Declared::unknown().during(|| self.pool.scope(|s| pipeline.feed(s.spawner())));
     }
 }
 

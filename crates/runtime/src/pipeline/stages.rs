@@ -2,7 +2,7 @@
 //! type of item to the same.
 
 use super::chain::{Accept, End, ParallelStage, SerialStage, Shown};
-use super::line::Flow;
+use super::running::Flow;
 use crate::Pool;
 
 /// A stage for [`crate::Pipeline::run_through`].

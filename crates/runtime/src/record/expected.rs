@@ -24,7 +24,7 @@ const SIZE: Nanos = Nanos(1_000);
 /// moving average.
 const CHANGED: f64 = 5.0;
 
-/// What was said of a recorded task.
+/// What the program said of a recorded task.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Note {
     /// Its name.
@@ -49,16 +49,16 @@ impl Named {
     }
 }
 
-/// See the file's head.
+/// Expected costs of the tasks of a recorded graph.
 pub struct Expected {
     kinds: Vec<KindOfCore>,
-    /// By phase of the graph.
+    /// Indexed by phase of the graph.
     names: Vec<Named>,
 }
 
 impl Expected {
-    /// Of tasks of which this was said, and what they are as tasks of a graph: their size, and
-    /// their name as a phase.
+    /// Expectations of tasks with these notes, and the tasks of the graph: each with its size, and
+    /// its name as a phase.
     pub fn new(notes: &[Note], kinds: &[KindOfCore], costs: &Costs) -> (Self, Vec<Task>) {
         let mut names: Vec<(Option<&'static str>, Named, u64, u64)> = Vec::new();
         let mut phase_of = Vec::with_capacity(notes.len());
@@ -93,14 +93,14 @@ impl Expected {
         self.names[phase.index()].label
     }
 
-    /// What a task of mean size would have taken, where one of this work took this time.
+    /// The time of a task of mean size, given the time of this one.
     pub fn of_mean_size(&self, task: &Task, time: Nanos) -> Nanos {
         let size = self.names[task.phase.index()].size();
         Nanos((time.0 as f64 * size.0 as f64 / task.work.0 as f64).round() as u64)
     }
 
-    /// By phase, nanoseconds for a unit of work on each kind, as far as is known now.
-    pub fn paces(&self, costs: &Costs) -> Vec<PerKind<f64>> {
+    /// Indexed by phase: nanoseconds for a unit of work on each kind, as far as is known now.
+    pub fn unit_costs(&self, costs: &Costs) -> Vec<PerKind<f64>> {
         let on_fastest: Vec<_> =
             self.names.iter().map(|named| self.on_fastest(named, costs)).collect();
         let known = || {
@@ -112,16 +112,16 @@ impl Expected {
         let (tasks, time) = known()
             .fold((0.0, 0.0), |(tasks, sum), (count, time)| (tasks + count, sum + count * time));
         let mean = if tasks > 0.0 { time / tasks } else { SIZE.0 as f64 };
-        let pace = |(named, on_fastest): (&Named, Option<f64>)| {
-            let mut pace = PerKind::all(1.0);
+        let unit_cost = |(named, on_fastest): (&Named, Option<f64>)| {
+            let mut unit_cost = PerKind::all(1.0);
             for kind in &self.kinds {
                 let learnt = costs.of(named.label, kind.id).map(|time| time.0 as f64);
                 let time = learnt.unwrap_or_else(|| on_fastest.unwrap_or(mean) * slowness(kind));
-                pace[kind.id] = time / named.size().0 as f64;
+                unit_cost[kind.id] = time / named.size().0 as f64;
             }
-            pace
+            unit_cost
         };
-        self.names.iter().zip(on_fastest).map(pace).collect()
+        self.names.iter().zip(on_fastest).map(unit_cost).collect()
     }
 
     /// Time of a task of mean size at full capacity: as learnt on the fastest kind that it has run
@@ -137,7 +137,7 @@ fn slowness(kind: &KindOfCore) -> f64 {
     f64::from(FULL_CAPACITY) / f64::from(kind.capacity.max(1))
 }
 
-/// Whether paces differ by so much that what was planned with the old ones is to be planned anew.
+/// True if costs differ by so much that a plan made with the old ones is to be made anew.
 pub fn have_changed(
     old: &[PerKind<f64>],
     new: &[PerKind<f64>],
@@ -161,7 +161,7 @@ mod tests {
 
     fn cost(expected: &Expected, task: &Task, costs: &Costs) -> [f64; 2] {
         [0, 1].map(|kind| {
-            expected.paces(costs)[task.phase.index()][KindId(kind)] * task.work.0 as f64
+            expected.unit_costs(costs)[task.phase.index()][KindId(kind)] * task.work.0 as f64
         })
     }
 
@@ -196,9 +196,9 @@ mod tests {
     }
 
     #[test]
-    fn small_changes_of_a_pace_are_none() {
+    fn small_changes_of_a_cost_are_none() {
         let (one, ids) = ([PerKind::all(1.0)], [KindId(0), KindId(1)]);
-        let changed = |pace| have_changed(&one, &[PerKind::all(pace)], ids.into_iter());
+        let changed = |unit_cost| have_changed(&one, &[PerKind::all(unit_cost)], ids.into_iter());
         assert_eq!([0.7, 0.9, 1.1, 1.3].map(changed), [true, false, false, true]);
     }
 }

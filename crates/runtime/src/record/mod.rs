@@ -1,12 +1,26 @@
 //! Graphs of tasks that are recorded once and run again and again.
 //!
 //! What a task waits for is found out once, when it is recorded. A run follows the edges and
-//! nothing else: no handle is looked at, no block taken, no closure moved. Tasks are laid out so
-//! that one that waits for nobody but the one before it comes next in memory, too.
+//! nothing else: no handle is looked at, no block taken, no closure moved. A task that waits only
+//! for the one before it comes next in memory, too.
+//!
+//! Recorded tasks are *steps* in place of blocks. Each step's count is set back by its runner,
+//! before the run has ended, so the next run finds it as recorded. A run takes the graph
+//! exclusively; its scope expects as many ends as there are steps. Steps without predecessors are
+//! started by a job for 64 of them: its worker takes one, pushes the job again for the rest, and
+//! then runs the one.
+//!
+//! Under a policy behind a lock (`record_with`, or a pool under `fifo` or `cats`) a run has a task
+//! source of its own, until its scope has ended (`scheduled.rs`). All tasks are announced at its
+//! start, as in the simulator, where creating costs nothing. A step reports its end and takes the
+//! next under one lock. Costs are learnt by name and scaled by what was said of each task
+//! (`expected.rs`); a policy that plans is asked again only if one of them has changed by more than
+//! a fifth. A plan's order and the dependences run the same way in planned time and have no circle:
+//! the first task in that order that is not done can always run.
 
 mod expected;
-mod guided;
 mod run;
+mod scheduled;
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -17,28 +31,29 @@ use std::time::Duration;
 use evenkeel_machine::Nanos;
 use evenkeel_policy::graph;
 
+use crate::builder::Discipline;
 use crate::costs::Label;
 use crate::error::PoolError;
-use crate::pool::{Discipline, Pool};
+use crate::pool::Pool;
 use crate::scope::{FirstError, ScopeCore};
 use crate::task::{Accesses, Handle, Mode, Own, Record, Resource};
 
 use expected::Note;
-use guided::Guided;
 use run::Steps;
+use scheduled::ScheduledGraph;
 
-/// What a recorded task does, each time that it runs, in the scope of the run.
+/// The body of a recorded task, called in the scope of each run.
 pub type Action<'env> = Box<dyn Fn(&ScopeCore) + Send + Sync + 'env>;
 
-/// Where tasks are recorded: see [`Pool::record`]. `E` is what tasks return that may fail.
+/// Records tasks: see [`Pool::record`]. `E` is the error of tasks that may fail.
 pub struct Recorder<'env, E = Infallible> {
     actions: Vec<Action<'env>>,
-    /// By task, what was said of it.
+    /// Indexed by task: what the program said of it.
     notes: Vec<Note>,
-    /// Who goes before whom.
+    /// Edges: the first task runs before the second.
     edges: Vec<(u32, u32)>,
-    /// By the address of a handle. They are borrowed for as long as the graph: no other can come to
-    /// be there.
+    /// Indexed by the address of a handle. Handles are borrowed for as long as the graph: no other
+    /// can come to be there.
     records: HashMap<*const Handle, Record<u32>>,
     handles: PhantomData<&'env Handle>,
     errors: Arc<FirstError<E>>,
@@ -146,13 +161,14 @@ impl Pool {
         }
         let policy = graph::make(policy, crate::registry::SEED)?;
         let recorder = Recorder::recorded(f);
-        let guided = match Guided::new(policy, &recorder.notes, &recorder.edges, &self.registry) {
-            Ok(guided) => guided,
-            Err(error) => unreachable!("a task waits for earlier ones: {error}"),
-        };
-        // The policy wants to know what they cost, whoever else does.
+        let scheduled =
+            match ScheduledGraph::new(policy, &recorder.notes, &recorder.edges, &self.registry) {
+                Ok(scheduled) => scheduled,
+                Err(error) => unreachable!("a task waits for earlier ones: {error}"),
+            };
+        // The policy needs costs, so names are learnt in any case.
         let mut graph = recorder.graph(self, |name| self.registry.costs.label(name));
-        graph.steps.guide(guided);
+        graph.steps.schedule_by(scheduled);
         Ok(graph)
     }
 
@@ -178,7 +194,7 @@ impl<'env, E> Recorder<'env, E> {
         recorder
     }
 
-    /// What has been recorded. `label`: the number of a name.
+    /// The recorded graph. `label`: the number of a name.
     fn graph(self, pool: &Pool, label: impl Fn(&'static str) -> Label) -> Graph<'_, 'env, E> {
         let labels = self.notes.iter().map(|note| note.name.map_or_else(Label::default, &label));
         let steps = Steps::new(labels.zip(self.actions).collect(), &self.edges);
@@ -217,8 +233,8 @@ impl<'env, E> RecordedTask<'_, 'env, E> {
         self.access(resource, Mode::Writes)
     }
 
-    /// What it is called in traces; its cost is learnt with that of others of the same name, as
-    /// that of [`crate::Task::label`].
+    /// Its name in traces; its cost is learnt with that of others of the same name, as that of
+    /// [`crate::Task::label`].
     pub const fn label(mut self, name: &'static str) -> Self {
         self.note.name = Some(name);
         self
@@ -316,7 +332,7 @@ impl<E> Graph<'_, '_, E> {
         self.steps.len()
     }
 
-    /// Whether it has none.
+    /// True if it has none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -22,12 +22,12 @@ use crate::trace::{self, What};
 use crate::worker::Worker;
 
 use super::Action;
-use super::guided::{Guided, UnderWay};
+use super::scheduled::{ActiveRun, ScheduledGraph};
 
-/// Steps that wait for nobody, in one job: few enough to be shared out, enough that sharing out
-/// does not count.
+/// Steps without predecessors in one job: few enough to be shared out, enough that sharing out does
+/// not count.
 const STARTS: usize = 64;
-/// Steps that a worker does one after the other before it looks whether what it waits for has come.
+/// Steps that a worker does one after the other before it looks if its wait is over.
 const IN_ONE_GO: usize = 64;
 
 /// A task.
@@ -38,33 +38,33 @@ struct Step<'env> {
     /// How many it waits for still, in this run. As many as `before` when no run is under way.
     waits_for: AtomicU32,
     before: u32,
-    /// Where its successors begin, and how many there are.
+    /// The first of its successors, and how many there are.
     successors: (u32, u32),
     label: Label,
     action: Action<'env>,
 }
 
-/// Some steps that wait for nobody: roots from `first` to `end`. Whoever runs it takes one, and
-/// lays the rest open before that is begun.
+/// Some steps without predecessors: roots from `first` to `end`. The worker that has it takes one,
+/// and pushes it again for the rest before that one is begun.
 #[repr(C)]
 struct Start<'env> {
     head: Head,
     steps: NonNull<Shared<'env>>,
     first: usize,
     end: usize,
-    /// The next to be taken, in this run. Written by whoever has taken this out of a deque, who is
-    /// one at a time.
+    /// The next to be taken, in this run. Written by the one worker that has taken this out of a
+    /// deque.
     next: AtomicUsize,
 }
 
 struct Shared<'env> {
     steps: Box<[Step<'env>]>,
     successors: Box<[u32]>,
-    /// By step, its number as it was recorded.
+    /// Indexed by step: its number as it was recorded.
     tasks: Box<[u32]>,
     /// The policy behind a lock, if there is one, and the step of each task.
-    guide: Option<(Arc<Guided>, Box<[u32]>)>,
-    /// Steps that wait for nobody.
+    scheduled: Option<(Arc<ScheduledGraph>, Box<[u32]>)>,
+    /// Steps without predecessors.
     roots: Box<[u32]>,
     starts: Box<[Start<'env>]>,
     /// The scope of the run that is under way.
@@ -90,7 +90,7 @@ impl Drop for Steps<'_> {
 }
 
 impl<'env> Steps<'env> {
-    /// Of tasks by number, and who goes before whom: lower numbers before higher ones.
+    /// Steps of tasks by number, with edges from lower to higher numbers.
     pub fn new(actions: Vec<(Label, Action<'env>)>, edges: &[(u32, u32)]) -> Self {
         let count = actions.len();
         let mut before = vec![0_u32; count];
@@ -122,7 +122,7 @@ impl<'env> Steps<'env> {
                 .flat_map(|&task| successors_of(task))
                 .map(|&to| place[to as usize])
                 .collect(),
-            guide: None,
+            scheduled: None,
             roots: (0..count as u32)
                 .filter(|&at| before[order[at as usize] as usize] == 0)
                 .collect(),
@@ -148,7 +148,7 @@ impl<'env> Steps<'env> {
             })
         });
         let steps = steps.collect();
-        // SAFETY: leaked above; nobody else has seen it.
+        // SAFETY: leaked above, and not yet shared.
         let it = unsafe { &mut *shared.as_ptr() };
         it.steps = steps;
         let roots = it.roots.len();
@@ -173,13 +173,13 @@ impl<'env> Steps<'env> {
     }
 
     /// Has steps run in the order of a policy behind a lock.
-    pub fn guide(&mut self, guided: Guided) {
+    pub fn schedule_by(&mut self, scheduled: ScheduledGraph) {
         let shared = self.shared();
-        shared.steps.iter_mut().for_each(|step| step.head.run = Step::run_guided);
+        shared.steps.iter_mut().for_each(|step| step.head.run = Step::run_scheduled);
         let mut steps = vec![0; shared.tasks.len()];
         shared.tasks.iter().zip(0..).for_each(|(&task, step)| steps[task as usize] = step);
-        guided.run_by(steps.iter().map(|&step| shared.steps[step as usize].job()).collect());
-        shared.guide = Some((Arc::new(guided), steps.into()));
+        scheduled.run_by(steps.iter().map(|&step| shared.steps[step as usize].job()).collect());
+        shared.scheduled = Some((Arc::new(scheduled), steps.into()));
     }
 
     /// How many there are.
@@ -193,7 +193,7 @@ impl<'env> Steps<'env> {
         let this = &*self;
         pool.on_worker(|worker| {
             // Dropped when the run has ended, be it by a panic.
-            let mut _under_way = None;
+            let mut _active_run = None;
             scope::open(worker, |s| {
                 // SAFETY: stays as long as we do, and we wait for the run.
                 let shared = unsafe { this.0.as_ref() };
@@ -202,8 +202,8 @@ impl<'env> Steps<'env> {
                     .runs
                     .store(shared.runs.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
                 s.core.expect(shared.steps.len());
-                if let Some((guided, _)) = &shared.guide {
-                    _under_way = Some(UnderWay::begin(guided, worker));
+                if let Some((scheduled, _)) = &shared.scheduled {
+                    _active_run = Some(ActiveRun::begin(scheduled, worker));
                     return;
                 }
                 // From the last to the first: so the first are done first here, and the last first
@@ -247,7 +247,7 @@ impl<'env> Start<'env> {
         let shared = unsafe { this.steps.as_ref() };
         // SAFETY: the scope of the run, which counts these steps.
         let scope = unsafe { &*shared.scope.get() };
-        worker.credits.turn_to(scope, worker);
+        worker.credits.switch_to(scope, worker);
         let next = this.next.load(Ordering::Relaxed);
         let root = &shared.steps[shared.roots[next] as usize];
         if next + 1 < this.end {
@@ -272,13 +272,13 @@ impl<'env> Step<'env> {
         let shared = unsafe { this.steps.as_ref() };
         // SAFETY: the scope of the run, which counts this step.
         let scope = unsafe { &*shared.scope.get() };
-        worker.credits.turn_to(scope, worker);
+        worker.credits.switch_to(scope, worker);
         shared.go(this, scope, worker);
     }
 
     /// # Safety
     /// As for [`Step::run`].
-    unsafe fn run_guided(head: NonNull<Head>, worker: &Worker) {
+    unsafe fn run_scheduled(head: NonNull<Head>, worker: &Worker) {
         // SAFETY: the head is the first field; the run waits for this step.
         let this = unsafe { head.cast::<Step<'env>>().as_ref() };
         // SAFETY: as above.
@@ -287,8 +287,8 @@ impl<'env> Step<'env> {
         let scope = unsafe { &*shared.scope.get() };
         let mut step = this;
         for left in (0..IN_ONE_GO).rev() {
-            worker.credits.turn_to(scope, worker);
-            let next = shared.one_guided(step, scope, worker, left > 0);
+            worker.credits.switch_to(scope, worker);
+            let next = shared.one_scheduled(step, scope, worker, left > 0);
             // The run may be over after this, unless there is a next one.
             worker.credits.gain(scope, worker);
             match next {
@@ -308,7 +308,7 @@ impl<'env> Shared<'env> {
         (std::ptr::from_ref(step).addr() - self.steps.as_ptr().addr()) / size_of::<Step<'env>>()
     }
 
-    /// By place.
+    /// Successors of a step, by place.
     fn successors_of(&self, step: &Step<'env>) -> impl Iterator<Item = usize> + '_ {
         let (first, count) = step.successors;
         self.successors[first as usize..(first + count) as usize]
@@ -325,8 +325,8 @@ impl<'env> Shared<'env> {
         What::Task(step.label, self.id(step))
     }
 
-    /// Calls what a step is to do, unless the run has been cancelled, and drops then what `time`
-    /// returns: whether it was called.
+    /// Calls a step's action, unless the run has been cancelled, and then drops what `time`
+    /// returned. Returns true if it called it.
     #[inline]
     fn call<T>(
         &self,
@@ -358,34 +358,34 @@ impl<'env> Shared<'env> {
     fn ready_by(&self, step: &Step<'env>) -> impl Iterator<Item = usize> + '_ {
         self.successors_of(step).filter(|&successor| {
             let successor = &self.steps[successor];
-            // Who waits for one alone need not count.
+            // A step with one predecessor need not count.
             successor.before == 1 || successor.waits_for.fetch_sub(1, Ordering::AcqRel) == 1
         })
     }
 
     /// Does a step; the next one for this worker, if it asks.
-    fn one_guided(
+    fn one_scheduled(
         &self,
         step: &Step<'env>,
         scope: &ScopeCore,
         worker: &Worker,
         asks: bool,
     ) -> Option<&Step<'env>> {
-        let (guided, steps) = self.guide.as_ref()?;
+        let (scheduled, steps) = self.scheduled.as_ref()?;
         let since = Instant::now();
-        // What it costs is learnt by the guide, which knows how large it is.
+        // The scheduler learns the cost: it knows how large the task is.
         let is_called = self.call(step, scope, worker, || ());
         let now = Instant::now();
         let time = Nanos((now - since).as_nanos() as u64);
         let task = |step: usize| TaskId(self.tasks[step]);
         let this = task(self.place_of(step));
-        // What was left out took no time, and says nothing of its name.
+        // A task that was left out took no time.
         if is_called {
-            guided.learn(worker, this, time);
+            scheduled.learn(worker, this, time);
             worker.recorder().into_iter().for_each(|it| it.lasted(self.what(step), since, now));
         }
         let released: Vec<_> = self.ready_by(step).map(task).collect();
-        let next = guided.done(worker, this, time, &released, asks)?;
+        let next = scheduled.done(worker, this, time, &released, asks)?;
         Some(&self.steps[steps[next.index()] as usize])
     }
 
@@ -395,7 +395,7 @@ impl<'env> Shared<'env> {
         for _ in 0..IN_ONE_GO {
             if step.label != Label::default()
                 && !scope.is_cancelled()
-                && worker.leaves(step.job(), step.label)
+                && worker.declines_task(step.job(), step.label)
             {
                 return;
             }
@@ -407,8 +407,8 @@ impl<'env> Shared<'env> {
         worker.push_next(step.job());
     }
 
-    /// Does a step; of those that have become ready by it the first is the caller's, the others are
-    /// laid open.
+    /// Does a step. Of the steps that have become ready by it the first is the caller's; the others
+    /// are pushed.
     fn one(&self, step: &Step<'env>, scope: &ScopeCore, worker: &Worker) -> Option<&Step<'env>> {
         self.call(step, scope, worker, || worker.time(step.label, || self.what(step)));
         let mut next = None;

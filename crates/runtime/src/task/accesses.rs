@@ -1,4 +1,4 @@
-//! What one task says that it reads and writes.
+//! The accesses that one task declares.
 
 use super::{Handle, Mode, Resource};
 
@@ -7,7 +7,7 @@ const INLINE: usize = 4;
 
 type Access<'a> = (&'a [Handle], Mode);
 
-/// See the file's head.
+/// What a task reads and writes, while it is being declared.
 pub struct Accesses<'a> {
     first: [Option<Access<'a>>; INLINE],
     count: usize,
@@ -51,7 +51,7 @@ impl<'a> Accesses<'a> {
         return false;
     }
 
-    /// Whether nothing has been said.
+    /// True if none has been declared.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.count == 0

@@ -35,7 +35,7 @@ const WRITTEN: usize = usize::MAX;
 pub struct Data<T> {
     handle: Handle,
     borrowed: AtomicUsize,
-    /// By which task. Debug builds want to know.
+    /// The task that made it. Debug builds check it.
     made: Declared,
     value: UnsafeCell<T>,
 }
@@ -60,7 +60,7 @@ impl<T> Data<T> {
         }
     }
 
-    /// What stands for it.
+    /// The handle that stands for it.
     pub(super) const fn handle(&self) -> &Handle {
         &self.handle
     }
@@ -133,7 +133,7 @@ pub struct Writing<'a, T>(&'a Data<T>);
 impl<T> Deref for Reading<'_, T> {
     type Target = T;
     fn deref(&self) -> &T {
-        // SAFETY: counted as a reader: nobody writes.
+        // SAFETY: counted as a reader: no task writes.
         unsafe { &*self.0.value.get() }
     }
 }

@@ -1,8 +1,8 @@
-//! What the running task has declared. Debug builds panic where a task touches data that neither it
-//! nor a task around it has declared; in release builds nothing of this is left.
+//! The accesses that the running task has declared, checked in debug builds. A task panics if it
+//! touches data that neither it nor a task around it has declared.
 //!
-//! Stages of a pipeline, and parts of a loop or a join that another worker does, belong to no task
-//! that is known. They are not checked, nor are the tasks of scopes that they open.
+//! Stages of a pipeline, and parts of a loop or a join that another worker does, belong to no known
+//! task. They are not checked, nor are the tasks of scopes that they open.
 
 use super::{Accesses, Handle, Mode};
 
@@ -10,7 +10,7 @@ use super::{Accesses, Handle, Mode};
 #[derive(Clone, Default)]
 pub struct Declared(#[cfg(debug_assertions)] checked::Context);
 
-/// What one task has declared.
+/// The declarations of one task.
 pub struct Own(#[cfg(debug_assertions)] Vec<(usize, Mode)>);
 
 #[cfg(not(debug_assertions))]
@@ -69,7 +69,7 @@ mod checked {
         Task(Arc<Declarations>),
     }
 
-    /// What a task has declared, and the tasks around it.
+    /// The declarations of a task, and the tasks around it.
     #[derive(Default)]
     pub struct Declarations {
         own: Vec<(usize, Mode)>,
@@ -94,7 +94,7 @@ mod checked {
     }
 
     impl Declared {
-        /// What this thread works for now.
+        /// The context of this thread.
         pub fn here() -> Self {
             // A thread that is about to end has none any more.
             Self(CURRENT.try_with(|context| context.borrow().clone()).unwrap_or(Context::Unknown))

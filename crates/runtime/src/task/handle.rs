@@ -1,4 +1,4 @@
-//! What tasks read and write: handles, and what a scope knows of each.
+//! Handles: what tasks read and write, and what a scope knows of each.
 #![expect(unsafe_code, reason = "a record belongs to one thread at a time: that of its scope")]
 
 use std::cell::UnsafeCell;
@@ -32,7 +32,7 @@ impl Domain {
 
 impl Drop for Domain {
     fn drop(&mut self) {
-        // Release: who finds it over may use the records in its place.
+        // Release: a scope that finds this one over may use its records.
         self.0.is_over.store(true, Ordering::Release);
     }
 }
@@ -43,15 +43,15 @@ impl Mark {
     }
 }
 
-/// Something that tasks read and write, as they say by [`crate::Task::reads`] and the like. Tasks
-/// of one scope that conflict over it run in the order of their creation. What it stands for is the
-/// program's affair; [`crate::Data`] is a handle with a value in it.
+/// Something that tasks read and write: they declare it by [`crate::Task::reads`] and the like.
+/// Tasks of one scope that conflict over it run in the order of their creation. The program decides
+/// what it stands for; [`crate::Data`] is a handle with a value in it.
 ///
-/// It remembers what the tasks of a scope did last with it, so no table has to be searched. Several
+/// It remembers the last accesses of a scope's tasks, so no table has to be searched. Several
 /// scopes may use it at a time.
 #[derive(Default)]
 pub struct Handle {
-    /// The number of the scope whose record is `record`; 0: nobody's.
+    /// The number of the scope that owns `record`; 0: none.
     owner: AtomicU64,
     record: UnsafeCell<Record<TaskRef>>,
     /// The owner, and the records of others that live at the same time.
@@ -85,8 +85,8 @@ impl Handle {
     #[expect(clippy::mut_from_ref, reason = "the caller's promise")]
     pub(super) unsafe fn record(&self, scope: &Domain) -> &mut Record<TaskRef> {
         if self.owner.load(Ordering::Relaxed) == scope.0.number {
-            // SAFETY: ours: only this thread puts its number there, and nobody takes it away while
-            // the scope lives.
+            // SAFETY: ours: only this thread puts its number there, and no other takes it away
+            // while the scope lives.
             return unsafe { &mut *self.record.get() };
         }
         self.other_record(&scope.0)
@@ -125,14 +125,14 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// What a task may say that it reads or writes: a [`Handle`], a [`crate::Data`], a [`Part`] of an
+/// What a task can declare to read or write: a [`Handle`], a [`crate::Data`], a [`Part`] of an
 /// array.
 pub trait Resource: sealed::Sealed {
     /// The handles that stand for it.
     #[doc(hidden)]
     fn handles(&self) -> &[Handle];
 
-    /// Whether it hands out a value.
+    /// True if it hands out a value.
     #[doc(hidden)]
     fn is_data(&self) -> bool {
         false
@@ -162,7 +162,7 @@ pub struct Regions {
 pub struct Part<'a>(&'a [Handle]);
 
 impl Regions {
-    /// For an array of `len` elements, told apart by blocks of `block` (0 is taken as 1).
+    /// For an array of `len` elements, in blocks of `block` elements (0 is taken as 1).
     pub fn new(len: usize, block: usize) -> Self {
         let block = block.max(1);
         Self { blocks: (0..len.div_ceil(block)).map(|_| Handle::new()).collect(), len, block }

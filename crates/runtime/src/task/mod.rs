@@ -14,7 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
 use crate::arena::Class;
-use crate::central::Online;
+use crate::central::OnlineTasks;
 use crate::costs::Label;
 use crate::job::{Head, JobRef};
 use crate::scope::{Scope, ScopeCore};
@@ -80,8 +80,9 @@ impl<'a, 'scope, E> Task<'a, 'scope, '_, E> {
         self
     }
 
-    /// What it is called in traces; its cost is learnt with that of others of the same name
-    /// ([`crate::Pool::costs`]), and a slow core leaves it where faster ones would end it sooner.
+    /// Its name in traces. Its cost is learnt with that of others of the same name
+    /// ([`crate::Pool::costs`]), and a slow core leaves it to a faster one that would end it
+    /// sooner.
     #[inline]
     pub fn label(mut self, name: &'static str) -> Self {
         self.label = self.scope.worker.label(name);
@@ -130,7 +131,7 @@ impl<'a, 'scope, E> Task<'a, 'scope, '_, E> {
         let record = |handle: &'a Handle| unsafe { handle.record(domain) };
 
         worker.credits.spend(core, worker);
-        let block = worker.arena.take(class, &worker.registry().depot);
+        let block = worker.arena.take(class, &worker.registry().shared_blocks);
         let head = Head { run: Closure::<F>::run };
         // SAFETY: a block of a class for nodes that this closure fits into.
         let mut creation = unsafe { Creation::begin(block, head, core, self.label) };
@@ -165,7 +166,7 @@ impl<'a, 'scope, E> Task<'a, 'scope, '_, E> {
         }
     }
 
-    /// Those that it waits for, unless they are done.
+    /// The tasks that it waits for, done or not.
     #[cold]
     fn before(&self, domain: &Domain) -> Vec<TaskRef> {
         let mut before = Vec::new();
@@ -182,11 +183,11 @@ impl<'a, 'scope, E> Task<'a, 'scope, '_, E> {
 /// # Safety
 /// As for [`Node::finish`].
 #[cold]
-unsafe fn finish_at(online: &Online, node: NonNull<Node>, worker: &Worker) {
+unsafe fn finish_at(online: &OnlineTasks, node: NonNull<Node>, worker: &Worker) {
     // SAFETY: it has not been finished.
     let task = unsafe { TaskRef::of(node) };
     let mut released = Vec::new();
-    // SAFETY: as the caller promises; who is released is ours to be made ready, and not done
+    // SAFETY: as the caller promises; a released task is ours to be made ready, and is not done
     // before.
     unsafe { Node::finish(node, |ready| released.push(TaskRef::of(ready))) };
     online.done(worker, task, &released);
@@ -206,19 +207,19 @@ impl<F: FnOnce() + Send> Closure<F> {
     /// The head is that of a `Closure<F>` in a block of `CLASS` that is ready and has not been run.
     unsafe fn run(head: NonNull<Head>, worker: &Worker) {
         let (this, node) = (head.cast::<Self>(), head.cast::<Node>());
-        // SAFETY: nobody else looks at these two.
+        // SAFETY: no other thread looks at these two.
         let (scope, label) = unsafe { ((*node.as_ptr()).scope, (*node.as_ptr()).label) };
         // SAFETY: the scope waits for this task, which is counted until `gain`.
         let scope: &ScopeCore = unsafe { scope.as_ref() };
         if label != Label::default()
             && !scope.is_cancelled()
-            && worker.leaves(JobRef::new(head), label)
+            && worker.declines_task(JobRef::new(head), label)
         {
             return;
         }
         // SAFETY: this is the one time that the closure is taken out.
         let closure = unsafe { (&raw const (*this.as_ptr()).closure).read() };
-        worker.credits.turn_to(scope, worker);
+        worker.credits.switch_to(scope, worker);
         let called = catch_unwind(AssertUnwindSafe(|| {
             if scope.is_cancelled() {
                 return drop(closure);
@@ -243,7 +244,7 @@ impl<F: FnOnce() + Send> Closure<F> {
         }
         if let Some(class) = Self::CLASS {
             // SAFETY: made with this class by `create`, and finished.
-            unsafe { worker.arena.give(class, head.cast(), &worker.registry().depot) };
+            unsafe { worker.arena.give(class, head.cast(), &worker.registry().shared_blocks) };
         }
         worker.credits.gain(scope, worker);
     }

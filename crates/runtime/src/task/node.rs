@@ -1,5 +1,5 @@
-//! Who waits for whom: the count of a task, the list of those who wait for it, and their release.
-//! README.md, "Release of dependences", has the protocol and the reasons for the orderings.
+//! Dependences between tasks: the count of a task, the list of its waiters, and their release.
+//! README.md in this folder has the protocol and the reasons for the orderings.
 #![expect(unsafe_code, reason = "lists run through the nodes of other tasks")]
 
 use std::ptr::NonNull;
@@ -10,7 +10,7 @@ use crate::scope::ScopeCore;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::trace::TaskId;
 
-/// What a task with dependences begins with: a line of the cache. Loom's atomics are longer: for it
+/// The beginning of a task with dependences: a line of the cache. Loom's atomics are longer: for it
 /// a node has 1,024 bytes, and begins at a multiple of that.
 #[cfg_attr(not(loom), repr(C, align(64)))]
 #[cfg_attr(loom, repr(C, align(1024)))]
@@ -19,7 +19,7 @@ pub struct Node {
     pub scope: NonNull<ScopeCore>,
     waiters: Waiters,
     waits_for: AtomicU32,
-    /// Of the task's name: what its cost is learnt under.
+    /// The task's name, for its cost.
     pub label: Label,
     links: [Link; INLINE],
     #[expect(clippy::box_collection, reason = "a word where three would not fit into the line")]
@@ -44,7 +44,8 @@ struct OwnedLink {
     owner: NonNull<Node>,
 }
 
-// SAFETY: an owner is only followed by whoever has the link out of a list; see `Waiters`.
+// SAFETY: an owner is followed only by the thread that has taken the link out of a list; see
+// `Waiters`.
 unsafe impl Send for OwnedLink {}
 // SAFETY: as above.
 unsafe impl Sync for OwnedLink {}
@@ -66,7 +67,8 @@ impl LinkRef {
     unsafe fn follow(self) -> (Self, NonNull<Node>) {
         let address = (self.0 & !OWNED) as usize;
         let link = std::ptr::with_exposed_provenance::<Link>(address);
-        // SAFETY: a link stays until its task has been released by all whose lists it is in.
+        // SAFETY: a link stays until its task has been released by the owners of all lists that it
+        // is in.
         let next = Self(unsafe { &*link }.0.load(Ordering::Relaxed));
         let owner = if self.0 & OWNED != 0 {
             // SAFETY: as above; the bit says what it is.
@@ -113,15 +115,15 @@ impl TaskRef {
         Self { node, generation: (word >> ADDRESS_BITS) as u16 }
     }
 
-    /// What runs it. It is to be run when it is ready.
+    /// The job that runs it, once it is ready.
     pub const fn job(self) -> JobRef {
         JobRef::new(self.node.cast())
     }
 
-    /// Whether the task is done; what it wrote is seen then.
+    /// True if the task is done; what it wrote is seen then.
     ///
     /// # Safety
-    /// The pool that the task is of is still there.
+    /// The task's pool is still there.
     pub unsafe fn is_done(self) -> bool {
         // SAFETY: nodes stay as long as their pool; of one that is in use again only the atomics
         // are looked at.
@@ -204,12 +206,12 @@ impl Creation {
         let it = self.node.as_ptr();
         let used = self.waits_for as usize;
         if used < INLINE {
-            // SAFETY: our node; the link is in no list, so nobody else looks at it.
+            // SAFETY: our node; the link is in no list, so no other thread looks at it.
             let link = unsafe { &raw mut (*it).links[used] };
             return LinkRef(link.expose_provenance() as u64);
         }
-        // SAFETY: nobody else looks at `more`. Only the links in it are, and they do not move: see
-        // `reserve`.
+        // SAFETY: no other thread looks at `more`, only at the links in it, and they do not move:
+        // see `reserve`.
         let more = unsafe { &mut (*it).more };
         let Some(more) = more else { unreachable!("`reserve` comes before the first link") };
         if more.len() + INLINE == used {
@@ -228,14 +230,15 @@ impl Creation {
         }
     }
 
-    /// All that it waits for has been said: whether nobody is left to be waited for, so that the
-    /// caller has to make it ready.
+    /// Ends the creation. True: there is no task left to wait for, so the caller has to make this
+    /// one ready.
     pub fn end(self) -> bool {
         if self.waits_for == 0 {
             return true;
         }
         let open = CREATING - self.waits_for;
-        // SAFETY: our node until this; from then on that of whoever brings its count to 0.
+        // SAFETY: our node until this; from then on it belongs to the thread that brings its count
+        // to 0.
         unsafe { &(*self.node.as_ptr()).waits_for }.fetch_sub(open, Ordering::AcqRel) == open
     }
 }
@@ -267,7 +270,7 @@ impl Node {
     }
 }
 
-// The owner of an inline link is told by its address.
+// The address of an inline link tells its owner.
 const _: () = assert!(size_of::<Node>() == align_of::<Node>());
 
 /// Every interleaving, within bounds: `make race` runs them.
@@ -281,7 +284,7 @@ mod models {
 
     use super::*;
 
-    /// A block with a node in it whose task was done long ago.
+    /// A block with a node in it. Its task was done long ago.
     struct Block(NonNull<Node>);
 
     // SAFETY: as blocks of the arena.
@@ -304,13 +307,13 @@ mod models {
 
         fn begin(&self) -> Creation {
             unsafe fn never(_: NonNull<Head>, _: &crate::worker::Worker) {}
-            // SAFETY: nobody follows the scope here.
+            // SAFETY: the scope is not followed here.
             let scope = unsafe { NonNull::<ScopeCore>::dangling().as_ref() };
             // SAFETY: a block of our own with a node in it.
             unsafe { Creation::begin(self.0.cast(), Head { run: never }, scope, Label(0)) }
         }
 
-        /// Whether `other` became ready.
+        /// True if `other` became ready.
         fn finish(&self, other: &Self) -> bool {
             let mut ready = false;
             // SAFETY: called once for a task.
@@ -351,7 +354,7 @@ mod models {
                 task
             });
             let look = |written: &[UnsafeCell<i32>; 2]| {
-                // SAFETY: what is being checked: both have been written, and nobody writes any
+                // SAFETY: what is being checked: both have been written, and no thread writes any
                 // more.
                 written.iter().for_each(|it| assert_eq!(it.with(|it| unsafe { *it }), 1));
             };
@@ -405,7 +408,7 @@ mod models {
             unsafe { creation.wait_for(first) };
             let ready = creation.end();
             assert!(runner.join().unwrap() != ready);
-            // The stranger ends last, and nobody waits for it.
+            // The other task ends last, without waiters.
             assert!(!blocks[0].finish(&blocks[1]) && !blocks[1].finish(&blocks[0]));
         });
     }

@@ -1,16 +1,16 @@
 //! Which earlier tasks a task has to wait for: the rule of readers and writers, of one handle in
 //! one scope.
 
-/// What a task does with something.
+/// The access of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Others may read at the same time.
     Reads,
-    /// Nobody else may.
+    /// Exclusive access.
     Writes,
 }
 
-/// What was done last.
+/// The last accesses.
 pub struct Record<T> {
     last_writer: Option<T>,
     /// Since then.
@@ -24,8 +24,8 @@ impl<T> Default for Record<T> {
 }
 
 impl<T: Copy> Record<T> {
-    /// Those that a task that comes next has to wait for. A writer after readers waits for them,
-    /// and by them for the writer before.
+    /// The tasks that the next one has to wait for. A writer after readers waits for them, and by
+    /// them for the writer before.
     #[inline]
     pub fn before(&self, mode: Mode) -> &[T] {
         match mode {

@@ -1,4 +1,4 @@
-//! Where traces go: one file for all pools of a process, which is there whole or not at all.
+//! Trace files: one for all pools of a process, there as a whole or not at all.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -7,8 +7,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// A file that this process has written: which it is (device, inode, length), so that one which
-/// somebody else has put there meanwhile is told from it, and of how many pools.
+/// A file that this process has written: its identity (device, inode, length), which tells it from
+/// one that another program has put there, and the number of pools in it.
 struct Written {
     identity: (u64, u64, u64),
     pools: u32,
@@ -16,7 +16,7 @@ struct Written {
 
 static WRITTEN: Mutex<Option<HashMap<PathBuf, Written>>> = Mutex::new(None);
 
-/// Whether a file can be written: its path, whatever the working directory.
+/// The absolute path of a file, if it can be written.
 pub fn probe(path: &Path) -> Result<PathBuf> {
     // Behind links, for what is renamed takes the place of a link, and not of what it leads to.
     let path = fs::canonicalize(path).or_else(|_| std::path::absolute(path))?;
@@ -45,7 +45,7 @@ fn temporary(path: &Path) -> PathBuf {
 }
 
 /// Writes a pool's part of a file: the first of this process to a new one, others behind it.
-/// `write` is told which it is, from 1.
+/// `write` gets the part's number, from 1.
 pub fn append(path: &Path, write: impl FnOnce(u32, &mut dyn Write) -> Result<()>) -> Result<()> {
     let mut written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
     let written = written.get_or_insert_default();

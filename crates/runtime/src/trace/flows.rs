@@ -11,15 +11,15 @@ pub type Slot = (u32, u32);
 /// Arrows by number, from 0.
 #[derive(Debug, Default)]
 pub struct Flows {
-    /// By where they start.
+    /// In the order of their starts.
     from: Vec<(Slot, u32)>,
-    /// By where they end.
+    /// In the order of their ends.
     to: Vec<(Slot, u32)>,
 }
 
 impl Flows {
-    /// Of workers' events, each worker's in order of their beginning, and of the dependences that
-    /// have been recorded.
+    /// Arrows of workers' events, each worker's in order of their beginning, and of the recorded
+    /// dependences.
     pub fn of(workers: &[Vec<Event>], edges: &[Event]) -> Self {
         let mut arrows = dependences(workers, edges);
         arrows.extend(wake_ups(workers));
@@ -38,7 +38,7 @@ impl Flows {
         self.from.len()
     }
 
-    /// Those that start at an event, and those that end there.
+    /// Arrows that start at an event, and arrows that end there.
     pub fn at(&self, slot: Slot) -> [impl Iterator<Item = u32>; 2] {
         [&self.from, &self.to].map(|arrows| {
             let first = arrows.partition_point(|arrow| arrow.0 < slot);
@@ -55,8 +55,8 @@ fn all(workers: &[Vec<Event>]) -> impl Iterator<Item = (Slot, &Event)> {
     slots.zip(workers.iter().flatten())
 }
 
-/// Where tasks lie they lie one after the other, and a number comes again after 65,536 of them: so
-/// it is the time that tells which is meant.
+/// Arrows of dependences. A task's number comes again after 65,536 tasks in one block, so the time
+/// tells which task is meant.
 fn dependences(workers: &[Vec<Event>], edges: &[Event]) -> Vec<(Slot, Slot)> {
     let ran = all(workers).filter_map(|(slot, event)| match event.what {
         What::Task(_, id) if id != TaskId::default() => Some((id, event.from, slot)),
@@ -79,7 +79,7 @@ fn dependences(workers: &[Vec<Event>], edges: &[Event]) -> Vec<(Slot, Slot)> {
     arrows.collect()
 }
 
-/// A worker is woken once from each sleep, and whoever wakes it says so beforehand.
+/// A worker is woken once from each sleep, and the wake-up is recorded before it.
 fn wake_ups(workers: &[Vec<Event>]) -> Vec<(Slot, Slot)> {
     let ends = |worker: u32| {
         let events = workers.get(worker as usize).map_or(&[][..], |events| events);

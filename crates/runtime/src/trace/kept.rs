@@ -18,7 +18,7 @@ pub struct Trace {
     /// When it begins: on the clock of this process, and on the system's.
     began: Instant,
     boot: Nanos,
-    /// Of workers that are done.
+    /// Logs of workers that have ended.
     logs: Mutex<Vec<(usize, Log)>>,
 }
 
@@ -49,7 +49,7 @@ impl Trace {
         Recorder::new(self.began)
     }
 
-    /// What a worker has recorded, at its end.
+    /// Takes a worker's recording at its end.
     pub fn hand_in(&self, worker: usize, recorder: Recorder) {
         self.logs
             .lock()
@@ -59,7 +59,7 @@ impl Trace {
 
     /// Writes it, and says on stderr what cannot be written.
     pub fn write(self, team: &Team, labels: Vec<&'static str>) {
-        let mut logs: Vec<_> = (0..team.seats()).map(|_| Log::default()).collect();
+        let mut logs: Vec<_> = (0..team.threads()).map(|_| Log::default()).collect();
         for (worker, log) in self.logs.into_inner().unwrap_or_else(PoisonError::into_inner) {
             logs[worker] = log;
         }

@@ -1,4 +1,4 @@
-//! What stands for a trace where none can be written: nothing.
+//! Stands for a trace if the feature is off: nothing is recorded.
 
 use super::{Recorder, say};
 use crate::team::Team;
@@ -20,7 +20,7 @@ impl Trace {
         match *self {}
     }
 
-    /// What a worker has recorded.
+    /// Takes a worker's recording.
     pub fn hand_in(&self, _: usize, _: Recorder) {
         match *self {}
     }

@@ -1,4 +1,4 @@
-//! What a worker records while it works.
+//! One worker's recording of events.
 
 use std::cell::RefCell;
 use std::time::Instant;
@@ -23,13 +23,13 @@ impl TaskId {
     /// Bits of an address.
     const PLACE: u32 = 48;
 
-    /// Of a task at this address, where that many were before.
+    /// A task at this address, after so many others there.
     pub const fn new(address: usize, before: u16) -> Self {
         Self(address as u64 & ((1 << Self::PLACE) - 1) | (before as u64) << Self::PLACE)
     }
 }
 
-/// What happened.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// A task ran.
@@ -52,7 +52,7 @@ pub enum What {
     Stole(u32),
     /// Woke another worker.
     Woke(u32),
-    /// Lent its core to another worker.
+    /// LendOutcome its core to another worker.
     Lent(u32),
     /// The second task has to wait for the first.
     Edge(TaskId, TaskId),
@@ -106,7 +106,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Of a trace that began then.
+    /// A recorder for a trace that began then.
     pub fn new(began: Instant) -> Self {
         Self { began, log: RefCell::default() }
     }
@@ -127,7 +127,7 @@ impl Recorder {
         self.happened(What::Edge(before, after), Instant::now());
     }
 
-    /// What has been recorded.
+    /// The recorded events.
     pub fn into_log(self) -> Log {
         self.log.into_inner()
     }

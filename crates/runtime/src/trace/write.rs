@@ -16,19 +16,19 @@ use super::What;
 use super::flows::Flows;
 use super::recorder::Event;
 
-/// What is written of a pool.
+/// The part of a trace that is one pool's.
 pub struct Recorded<'a> {
     /// The system's clock when the trace begins.
     pub boot: Nanos,
-    /// Whose workers these are.
+    /// The workers' cores.
     pub team: &'a Team,
     /// Names of tasks, by label less 1.
     pub labels: Vec<&'static str>,
-    /// By worker.
+    /// Indexed by worker.
     pub logs: Vec<Vec<Event>>,
 }
 
-/// What one worker did, on its track.
+/// One worker's events, on its track.
 struct Lane {
     track: u64,
     events: Vec<Event>,
@@ -126,7 +126,7 @@ fn in_order(mut events: Vec<Event>) -> Vec<Event> {
     let sleeps: Vec<_> =
         events.iter().filter(|event| event.what == What::Asleep).map(|sleep| sleep.to).collect();
     events.extend(sleeps.into_iter().map(|at| Event { from: at, to: at, what: What::Awake }));
-    // What is within ended first, and so was recorded first.
+    // Inner events ended first, and so were recorded first.
     events.reverse();
     events.sort_by_key(|event| (event.from, Reverse(event.to)));
     events

@@ -1,4 +1,5 @@
-//! A worker: looks for work, runs it, sleeps where there is none.
+//! A worker: its state, its deque, and the loop in which it runs jobs while it waits
+//! (`work_until`).
 #![expect(
     unsafe_code,
     reason = "a thread finds its worker through a pointer; jobs are run through one"
@@ -14,26 +15,25 @@ use crossbeam_utils::CachePadded;
 use evenkeel_machine::KindId;
 
 use crate::arena::Arena;
-use crate::batch::{BatchRef, Batches, Stuck};
+use crate::batch::{BatchRef, Batches, StuckWorker};
 use crate::costs::Label;
 use crate::counts::Counts;
 use crate::give_way::Deciding;
 use crate::job::JobRef;
 use crate::lend::Borrower;
-use crate::loops::Paces;
+use crate::loops::LoopHistory;
 use crate::os_thread;
-use crate::patience::Patience;
 use crate::registry::Registry;
 use crate::reserve::{RESERVE, Reserve};
 use crate::scope::Credits;
+use crate::spin_timeout::SpinTimeout;
 use crate::stack;
+use crate::steal_backoff::StealBackoff;
 use crate::task::Declared;
-use crate::thrift::Thrift;
 use crate::timed::Timed;
 use crate::trace::{Recorder, Trace, What};
 
 mod idle;
-mod seek;
 
 /// Names of tasks that a worker remembers.
 const LABELS: usize = 16;
@@ -42,7 +42,7 @@ thread_local! {
     static CURRENT: Cell<*const Worker> = const { Cell::new(null()) };
 }
 
-/// See the file's head. Lives on its thread's stack and is not seen by other threads.
+/// A thread of a pool. Lives on that thread's stack and is not seen by other threads.
 pub struct Worker {
     /// Its number in the pool.
     pub index: usize,
@@ -54,33 +54,33 @@ pub struct Worker {
     pub arena: Arena,
     /// Its batches.
     pub batches: Batches,
-    /// What it has done.
+    /// Its counts.
     pub counts: Arc<CachePadded<Counts>>,
-    /// What it did when, if anybody asked for a trace; null: nobody did.
+    /// Its recorder, if a trace was asked for; else null.
     recorder: Cell<*const Recorder>,
-    /// Of loops that it has called.
-    pub paces: Paces,
-    /// Whether to steal, and when.
-    pub thrift: Thrift,
-    /// When to sleep.
-    patience: Patience,
-    /// Whom it lends its core.
+    /// The loops that it has called.
+    pub loop_history: LoopHistory,
+    /// When it may steal.
+    pub steal_backoff: StealBackoff,
+    /// How long it looks before it sleeps.
+    spin_timeout: SpinTimeout,
+    /// The worker that it lends its core to.
     pub borrower: Borrower,
-    /// What it has at hand to decide which tasks it leaves.
+    /// What it keeps to decide which tasks it declines.
     pub deciding: Deciding,
     /// Numbers of names that it has come across, by a part of their addresses.
     labels: [Cell<(&'static str, Label)>; LABELS],
-    /// What it runs next, before anything in its deque.
+    /// The job that it runs next, before anything in its deque.
     next: Cell<Option<JobRef>>,
     deque: Deque<JobRef>,
     registry: Arc<Registry>,
-    /// That of the pool, where `registry` is a region's. To be compared only.
+    /// The pool's registry, if `registry` is a region's. To be compared only.
     root: *const Registry,
     random: Cell<u64>,
-    /// In a region: what it is outside of it.
+    /// In a region: the same thread's worker outside.
     outer: Cell<*const Self>,
-    /// In a region: whose batch it has found nothing else beside.
-    stuck: Cell<Stuck>,
+    /// In a region: the worker with the only batch that it has found.
+    stuck: Cell<StuckWorker>,
 }
 
 impl Worker {
@@ -90,15 +90,15 @@ impl Worker {
         if let Some(cpu) = place.cpu
             && let Some(before) = os_thread::keep_current_to(cpu)
         {
-            registry.lending.take_seat(index, cpu, before);
+            registry.lending.register_current_thread(index, cpu, before);
         }
         registry.reserve.iter().for_each(Reserve::look_after_this_thread);
         Self::be(registry, index, deque, |worker| {
             let is_ending = || worker.registry.is_ending();
-            // It has counted as idle since before it began: what it finds first ends that.
+            // It has counted as idle since before it began: the first job that it finds ends that.
             worker.look(&is_ending);
             worker.wait_until(is_ending);
-            worker.registry.lending.leave_seat(index);
+            worker.registry.lending.unregister(index);
         });
     }
 
@@ -109,9 +109,9 @@ impl Worker {
         });
     }
 
-    /// This thread is this worker, as long as `f` takes.
+    /// Makes this thread this worker, as long as `f` takes.
     fn be(registry: Arc<Registry>, index: usize, deque: Deque<JobRef>, f: impl FnOnce(&Self)) {
-        registry.sleep.take_seat(index);
+        registry.sleep.register_current_thread(index);
         let recorder = registry.trace.as_ref().map(Trace::recorder);
         let worker = Self::new(registry, index, deque);
         worker.recorder.set(recorder.as_ref().map_or(null(), std::ptr::from_ref));
@@ -131,18 +131,18 @@ impl Worker {
             kind: registry.team.place(index).kind,
             credits: Credits::default(),
             arena: Arena::default(),
-            batches: Batches::new(registry.shelves.len(), registry.online.is_none()),
+            batches: Batches::new(registry.shared_batches.len(), registry.online.is_none()),
             counts: Arc::clone(&registry.counts[index]),
             recorder: Cell::new(null()),
-            paces: Paces::default(),
+            loop_history: LoopHistory::default(),
             deciding: Deciding::default(),
             labels: [const { Cell::new(("", Label(0))) }; LABELS],
             next: Cell::new(None),
             deque,
             // Any odd number will do: xorshift must not start with 0.
             random: Cell::new(2 * index as u64 + 1),
-            thrift: Thrift::default(),
-            patience: Patience::of(&registry.team, index),
+            steal_backoff: StealBackoff::default(),
+            spin_timeout: SpinTimeout::of(&registry.team, index),
             borrower: Borrower::default(),
             outer: Cell::new(null()),
             stuck: Cell::default(),
@@ -151,54 +151,55 @@ impl Worker {
         }
     }
 
-    /// What a worker of a pool is in a region of it.
+    /// A worker of a pool as a worker of a region of it.
     pub fn within(region: Arc<Registry>, deque: Deque<JobRef>, outer: &Self) -> Self {
-        region.sleep.take_seat(outer.index);
+        region.sleep.register_current_thread(outer.index);
         Self { root: outer.root, ..Self::new(region, outer.index, deque) }
     }
 
-    /// This thread is this worker, in place of the one that it is outside of a region, as long as
-    /// `f` takes.
+    /// Makes this thread this worker, in place of its worker outside of a region, as long as `f`
+    /// takes.
     pub fn in_place_of<R>(&self, outer: &Self, f: impl FnOnce(&Self) -> R) -> R {
         self.outer.set(outer);
         self.recorder.set(outer.recorder.get());
         let before = CURRENT.replace(&raw const *self);
         let result = f(self);
-        self.lay_open();
+        self.publish_kept();
         CURRENT.set(before);
         self.recorder.set(null());
         self.outer.set(null());
         result
     }
 
-    /// Whoever it is outside of the regions that it is in, from the innermost out.
+    /// The same thread's workers outside of the regions that it is in, from the innermost out.
     fn outers(&self) -> impl Iterator<Item = &Self> {
         // SAFETY: set by `in_place_of` to one that waits for this one, further down the stack.
         let outer = |worker: &Self| unsafe { worker.outer.get().as_ref() };
         std::iter::successors(outer(self), move |worker| outer(worker))
     }
 
-    /// Does what there is to be done, until that is nothing, or it `is_over`. It counts as one that
-    /// looks: others are woken for what it leaves.
+    /// Runs jobs until there are none, or it `is_over`. Counts as idle in between: other workers
+    /// are woken for what it leaves.
     pub fn help_out(&self, is_over: impl Fn() -> bool) {
         let (mut stuck, sleep) = (self.stuck.take(), &self.registry.sleep);
         while !is_over() {
-            if let Some(job) = self.next.take().or_else(|| self.newest()) {
+            if let Some(job) = self.next.take().or_else(|| self.pop_newest()) {
                 self.execute_until(job, &is_over);
                 continue;
             }
             sleep.start_looking();
-            let found = self.seek().or_else(|| self.seek_in_batches(&mut stuck, Instant::now()));
+            let found =
+                self.find_work().or_else(|| self.find_in_batches(&mut stuck, Instant::now()));
             self.credits.give_back(self);
             sleep.stop_looking(|| self.registry.has_work());
             let Some(job) = found else { break };
             self.execute_until(job, &is_over);
         }
         self.stuck.set(stuck);
-        self.lay_open();
+        self.publish_kept();
     }
 
-    /// Calls `f` with the worker that this thread is; `None`: it is none.
+    /// Calls `f` with this thread's worker, if it is one.
     #[inline]
     pub fn with_current<R>(f: impl FnOnce(Option<&Self>) -> R) -> R {
         // SAFETY: set by `work` to a value that lives until it is taken away again, on this thread;
@@ -206,15 +207,14 @@ impl Worker {
         f(unsafe { CURRENT.get().as_ref() })
     }
 
-    /// Calls `f` with the worker of this pool, or of a region of it, that this thread is; `None`:
-    /// it is none of its.
+    /// Calls `f` with this thread's worker, if that is of this pool or of a region of it.
     #[inline]
     pub fn with_current_of<R>(pool: &Registry, f: impl FnOnce(Option<&Self>) -> R) -> R {
         Self::with_current(|worker| f(worker.filter(|worker| std::ptr::eq(worker.root, pool))))
     }
 
-    /// The same, but of a pool or a region and of nothing else: what a scope counts is done where
-    /// it was opened.
+    /// Calls `f` with this thread's worker, if that is of this very pool or region: credits of a
+    /// scope belong to where it was opened.
     #[inline]
     pub fn with_current_in<R>(registry: &Registry, f: impl FnOnce(Option<&Self>) -> R) -> R {
         Self::with_current(|worker| {
@@ -222,18 +222,18 @@ impl Worker {
         })
     }
 
-    /// What it shares with the others.
+    /// The state that it shares with the others.
     #[inline]
     pub fn registry(&self) -> &Registry {
         &self.registry
     }
 
-    /// The same, for those that need it for longer.
+    /// The shared state, for longer than the worker is borrowed.
     pub fn shared(&self) -> Arc<Registry> {
         Arc::clone(&self.registry)
     }
 
-    /// Where it records what it does, if anybody asked for a trace.
+    /// Its recorder, if a trace was asked for.
     #[inline]
     pub fn recorder(&self) -> Option<&Recorder> {
         // SAFETY: `work` keeps it for as long as it lets its worker, and those in place of that,
@@ -241,20 +241,19 @@ impl Worker {
         unsafe { self.recorder.get().as_ref() }
     }
 
-    /// Times what is about to run until what is returned is dropped, where anybody wants to know:
-    /// it has a name, or there is a trace.
+    /// Times what runs until the return value is dropped, if that has a name or there is a trace.
     #[inline]
     pub fn time(&self, label: Label, what: impl FnOnce() -> What) -> Option<Timed<'_>> {
         (label != Label::default() || self.recorder().is_some())
             .then(|| Timed::begin(self, label, what()))
     }
 
-    /// The number of a name; none where nobody wants to know.
+    /// The number of a name. 0: the name is not needed.
     pub fn label(&self, name: &'static str) -> Label {
         if !self.registry.learns {
             return Label::default();
         }
-        // Names are in one place each, mostly: where they are does instead of what they say.
+        // A name is at one address, mostly: the address stands for its text.
         let remembered = &self.labels[(name.as_ptr().addr() ^ name.len()) % LABELS];
         let (known, label) = remembered.get();
         if std::ptr::eq(known, name) {
@@ -265,20 +264,20 @@ impl Worker {
         label
     }
 
-    /// What it pushed last, and nobody has taken.
+    /// The job that it pushed last, unless it was taken.
     #[inline]
     pub fn pop(&self) -> Option<JobRef> {
         self.deque.pop()
     }
 
-    /// How many jobs lie in its deque.
+    /// How many jobs are in its deque.
     pub fn jobs(&self) -> usize {
         self.deque.len()
     }
 
-    /// Whether none does.
+    /// True if its deque is empty.
     #[inline]
-    pub fn is_bare(&self) -> bool {
+    pub fn has_empty_deque(&self) -> bool {
         self.deque.is_empty()
     }
 
@@ -289,7 +288,7 @@ impl Worker {
         self.registry.sleep.work_appeared();
     }
 
-    /// Hands over an independent task that has been created.
+    /// Makes an independent task that has been created visible to all, or known to the policy.
     #[inline]
     pub fn submit(&self, job: JobRef) {
         match &self.registry.online {
@@ -304,8 +303,7 @@ impl Worker {
         }
     }
 
-    /// A job that has become ready by the one that is being run: it runs next, unless there is one
-    /// already.
+    /// Keeps a job that became ready by the running one: it runs next, unless there is one already.
     #[inline]
     pub fn push_next(&self, job: JobRef) {
         match self.next.get() {
@@ -314,14 +312,14 @@ impl Worker {
         }
     }
 
-    /// Before users' code goes on: nothing is kept from others.
-    fn lay_open(&self) {
+    /// Pushes the kept job and gives credits back, before users' code goes on.
+    fn publish_kept(&self) {
         self.credits.give_back(self);
         self.next.take().into_iter().for_each(|job| self.push(job));
     }
 
-    /// Takes a job that it pushed out of its deque again, and runs what was pushed and left behind
-    /// since. False: somebody else took it.
+    /// Takes a job that it pushed out of its deque again, and runs the jobs that were pushed after
+    /// it. False: another worker took it.
     #[inline]
     pub fn take_back(&self, job: JobRef) -> bool {
         loop {
@@ -333,7 +331,7 @@ impl Worker {
                     } else {
                         self.execute(other);
                     }
-                    self.lay_open();
+                    self.publish_kept();
                 }
                 None => return false,
             }
@@ -344,35 +342,35 @@ impl Worker {
     /// declared nothing for it.
     #[inline]
     fn execute(&self, job: JobRef) {
-        // SAFETY: what lies in deques and injectors is to be run as often as it lies there, and
-        // stays until then: README.md, "Who is there".
+        // SAFETY: a job in a deque or an injector is to be run as often as it lies there, and stays
+        // until then.
         Declared::unknown().during(|| unsafe { job.run(self) });
     }
 
     /// Runs a job; if it is a batch, until `done`.
     #[inline]
     fn execute_until(&self, job: JobRef, done: &impl Fn() -> bool) {
-        match job.as_batch().filter(|_| !self.lays_open()) {
+        match job.as_batch().filter(|_| !self.runs_singly()) {
             Some(batch) => Declared::unknown().during(|| self.run_batch(batch, done)),
             None => self.execute(job),
         }
     }
 
-    /// Does other work until `done`, and sleeps where there is none. Whoever brings `done` about
-    /// has to call [`crate::sleep::Sleep::wake_waiter`] for this worker then.
+    /// Does other work until `done`, and sleeps if there is none. The thread that brings `done`
+    /// about has to call [`crate::sleep::Sleep::wake_waiter`] for this worker then.
     pub fn wait_until(&self, done: impl Fn() -> bool) {
-        // Not by one closure for both: the loop would not be part of whoever waits, which is a
-        // tenth of what a chain's task takes.
+        // Not by one closure for both: the loop would not be inlined into the caller, which is a
+        // tenth of the time of a chain's task.
         if stack::is_short() {
             return stack::on_another(&|| self.work_until(&done as &dyn Fn() -> bool));
         }
         self.work_until(done);
     }
 
-    /// The same where that is rare: without a copy of the loop of its own, by which those of others
-    /// would be less a part of whoever waits.
+    /// The same for rare waits: without an inlined copy of the loop, which would keep the compiler
+    /// from inlining the others.
     #[cold]
-    pub fn wait_seldom(&self, done: &dyn Fn() -> bool) {
+    pub fn wait_until_cold(&self, done: &dyn Fn() -> bool) {
         if stack::is_short() {
             return stack::on_another(&|| self.work_until(done));
         }
@@ -382,7 +380,7 @@ impl Worker {
     #[inline]
     fn work_until(&self, done: impl Fn() -> bool) {
         while !done() {
-            if let Some(job) = self.next.take().or_else(|| self.newest()) {
+            if let Some(job) = self.next.take().or_else(|| self.pop_newest()) {
                 self.execute_until(job, &done);
                 continue;
             }
@@ -394,40 +392,42 @@ impl Worker {
                 self.look(&done);
             }
         }
-        self.lay_open();
+        self.publish_kept();
     }
 
-    /// Runs a job of somebody else. False: there is none.
+    /// Runs a job of another worker. False: there is none.
     #[inline]
     fn help(&self, done: &impl Fn() -> bool) -> bool {
-        if let Some((victim, span)) = self.thrift.owed() {
-            self.hold_off(victim, span, done);
+        if let Some((victim, span)) = self.steal_backoff.take_due() {
+            self.back_off(victim, span, done);
             if done() {
                 return true;
             }
         }
-        if self.thrift.is_due() {
+        if self.steal_backoff.is_sample_due() {
             return self.help_timed(done);
         }
-        self.seek()
+        self.find_work()
             .or_else(|| self.take_own_batch())
             .map(|job| self.execute_until(job, done))
             .is_some()
     }
 
-    /// The same, to find out whether stealing pays.
+    /// The same, timed, to find out if stealing pays.
     fn help_timed(&self, done: &impl Fn() -> bool) -> bool {
-        let Some((job, stolen)) = self.thrift.timing(|| self.seek()) else { return false };
+        let Some((job, stolen)) = self.steal_backoff.time_steal(|| self.find_work()) else {
+            return false;
+        };
         let (taken, tasks) = (Instant::now(), self.counts.tasks.get());
         let lines = job.as_batch().map_or(1, BatchRef::lines);
         self.execute_until(job, done);
-        // What else lies in deques may be the way into a loop that has just ended, and a task that
-        // has made others was worth it: neither tells anything.
+        // Another job in the deque may be a ticket of a loop that has just ended, and a task that
+        // has created others was worth the steal: neither is judged.
         if let Some((victim, began)) = stolen
             && self.counts.tasks.get() != tasks
             && self.deque.is_empty()
         {
-            self.thrift.judge(victim, lines, taken - began, taken.elapsed());
+            self.steal_backoff.record(victim, lines, taken - began, taken.elapsed());
         }
         true
     }

@@ -1,5 +1,4 @@
-//! What is isolated is done while its caller has something in hand, and nothing else is done in the
-//! wait for it.
+//! Isolated work is done while its caller holds something, and the wait for it runs nothing else.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -74,7 +73,7 @@ fn and_so_with_a_lock_for_reading_that_is_held_over_a_loop() {
 }
 
 #[test]
-fn who_waits_in_an_isolated_call_does_nothing_that_was_begun_outside() {
+fn a_worker_that_waits_in_an_isolated_call_does_nothing_that_was_begun_outside() {
     thread_local! {
         static IN_HAND: Cell<bool> = const { Cell::new(false) };
     }
@@ -119,7 +118,7 @@ fn workers_that_have_nothing_else_to_do_help_within() {
 }
 
 #[test]
-fn who_sleeps_outside_is_woken_for_what_is_begun_within() {
+fn a_worker_that_sleeps_outside_is_woken_for_what_is_begun_within() {
     let pool = Pool::builder().workers(2).build().unwrap();
     for _ in 0..50 {
         let both = Barrier::new(2);

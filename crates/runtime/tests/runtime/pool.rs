@@ -401,8 +401,8 @@ fn a_nested_scope_ends_with_its_own_tasks_and_does_not_wait_for_what_else_there_
 }
 
 /// Each leaves the next one behind while it joins: so that is run on top of that join, and what it
-/// leaves behind on top of both. With too much in hand to lie in a batch, which is run when the
-/// join is over.
+/// leaves behind on top of both. Its closure is too large for a batch, which is run when the join
+/// is over.
 fn on_top<'scope>(
     pool: &'scope Pool,
     s: Spawner<'scope>,

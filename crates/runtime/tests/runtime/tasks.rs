@@ -199,7 +199,7 @@ fn parallel(pool: &Pool, tasks: &[Accesses], handles: usize) -> Vec<u64> {
             let task = reads.iter().fold(s.task(), |task, &i| task.reads(&data[i]));
             let task = writes.iter().fold(task, |task, &i| task.updates(&data[i]));
             let data = &data;
-            // What has a name is left by slow workers to fast ones now and then.
+            // A slow worker leaves a task with a name to a fast one now and then.
             let task = if number % 3 == 0 { task.label("third") } else { task };
             task.run(move || {
                 let hash = mix(number, reads.iter().chain(writes).map(|&i| *data[i].read()));

@@ -1,15 +1,15 @@
-//! Whether items are taken from the source ahead: by fast workers, for slow ones.
+//! Items that fast workers take from the source for slow ones.
 //!
-//! The source is asked by one worker at a time, and holds up all others once they are out of items.
-//! A slow core would hold them up for longest. So a fast worker that asks takes an item for each
-//! slow worker that is at work in the pipeline, before it takes its own; a slow worker finds one
-//! ready then, and asks only where no fast one has come to it meanwhile, or where it has been out
-//! of work: then it is the one to wait for the source.
+//! The source is asked by one worker at a time, and holds up all others once they are out of items;
+//! a slow core holds them up for longest. So a fast worker that asks takes an item for each slow
+//! worker in a stage, before its own. A slow worker finds one ready, and asks only if no fast one
+//! has come by meanwhile, or if it has been out of work.
 //!
-//! An item that was taken ahead waits until the slow worker has done what it has, or a fast one
-//! comes by next. That is soon where the source is; a source that has to wait itself, for input or
-//! for what comes out of the pipeline, may keep a fast worker waiting meanwhile. So nothing is
-//! taken ahead where it waited when it was asked last.
+//! An item that was taken ahead waits until the slow worker is done, or until a fast one comes by
+//! next. A source that has to wait itself, for input or for what comes out of the pipeline, may
+//! keep a fast worker waiting meanwhile. So nothing is taken ahead of a source that waited (more
+//! than a millisecond, and not at work) when it was asked last. A serial stage further on needs no
+//! such rule: early items wait there, and as many may be under way.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -19,23 +19,23 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::registry::Registry;
 use crate::worker::Worker;
 
-/// Of a source that answers within this it is not asked whether it has waited or worked.
+/// A source that answers within this time counts as one that has not waited.
 const SOON: Duration = Duration::from_millis(1);
 
-/// See the file's head.
-pub struct Ahead {
+/// Decides if items are taken from the source ahead.
+pub struct Prefetch {
     /// Slow are the workers from this one on. Too high for any: all are alike, or kinds do not
     /// count.
     first_slow: usize,
     /// How many of them are in a stage.
     slow_at_work: AtomicUsize,
-    /// Whether the source took longer than [`SOON`] when it was asked last.
+    /// True if the source took longer than [`SOON`] when it was asked last.
     took_long: AtomicBool,
-    /// Whether it waited then, rather than work.
+    /// True if it waited then, rather than work.
     waited: AtomicBool,
 }
 
-impl Ahead {
+impl Prefetch {
     /// For the workers of a pool.
     pub fn new(registry: &Registry) -> Self {
         let places = &registry.team.places;
@@ -50,7 +50,7 @@ impl Ahead {
         }
     }
 
-    /// Has the source asked, by whoever has the baton.
+    /// Asks the source, by the worker that has the baton.
     pub fn watch<T>(&self, ask: impl FnOnce() -> T) -> T {
         if self.first_slow == usize::MAX {
             return ask();
@@ -68,7 +68,7 @@ impl Ahead {
         item
     }
 
-    /// Whether so many items may be ahead, and this worker is one to take them.
+    /// True if so many items may be taken ahead, and this worker is one to take them.
     pub fn may_have(&self, items: usize, registry: &Registry) -> bool {
         items <= self.slow_at_work.load(Ordering::Relaxed)
             && !self.waited.load(Ordering::Relaxed)

@@ -5,34 +5,37 @@ use proptest::prelude::*;
 use super::*;
 use crate::loops::shares::Shares;
 
-/// All chunks, by who took them: workers on kinds, with so many nanoseconds per iteration by kind.
-/// Who is done first asks first.
+/// All chunks, by worker: workers on kinds, with so many nanoseconds per iteration by kind. The
+/// first to be done asks first.
 fn run(
     schedule: &str,
     iterations: u64,
     places: usize,
     kinds: &[u8],
-    paces: &[u64],
+    iteration_ns: &[u64],
 ) -> Vec<Vec<Chunk>> {
-    let hand = Hand::new(schedule.parse().unwrap(), iterations, places, Before::default());
-    run_to_the_end(hand, kinds, |worker, count| count * paces[usize::from(kinds[worker])])
+    let dispenser =
+        ChunkDispenser::new(schedule.parse().unwrap(), iterations, places, PastRuns::default());
+    run_to_the_end(dispenser, kinds, |worker, count| {
+        count * iteration_ns[usize::from(kinds[worker])]
+    })
 }
 
 /// The same, where a worker takes so long for so many iterations.
 fn run_to_the_end(
-    mut hand: Hand,
+    mut dispenser: ChunkDispenser,
     kinds: &[u8],
     mut span: impl FnMut(usize, u64) -> u64,
 ) -> Vec<Vec<Chunk>> {
-    let mut at: Vec<_> = (0..kinds.len()).map(|worker| hand.place(worker).unwrap()).collect();
+    let mut at: Vec<_> = (0..kinds.len()).map(|worker| dispenser.place(worker).unwrap()).collect();
     let mut chunks = vec![Vec::new(); kinds.len()];
     let mut spans = vec![Nanos::ZERO; kinds.len()];
     let mut coming: Vec<_> = (0..kinds.len()).map(|worker| (Nanos::ZERO, worker)).collect();
     while let Some(&(now, worker)) = coming.iter().min() {
         coming.retain(|&(_, it)| it != worker);
-        hand.done(at[worker], worker, spans[worker]);
+        dispenser.done(at[worker], worker, spans[worker]);
         let kind = KindId(kinds[worker]);
-        if let Some(chunk) = hand.take(&mut at[worker], kind, now) {
+        if let Some(chunk) = dispenser.take(&mut at[worker], kind, now) {
             chunks[worker].push(chunk);
             spans[worker] = Nanos(span(worker, chunk.count));
             coming.push((now + spans[worker], worker));
@@ -47,7 +50,7 @@ fn counts(chunks: &[Chunk]) -> Vec<u64> {
 
 #[test]
 fn chunks_double_until_two_take_a_microsecond_and_are_as_long_as_suits_the_share_from_then_on() {
-    // What is left is 3,272 us, whose root with a microsecond is 57.2.
+    // 3,272 us are left, whose root with a microsecond is 57.2.
     let chunks = run("dynamic", 1 << 15, 1, &[0], &[100]).remove(0);
     assert_eq!(counts(&chunks)[..8], [1, 2, 4, 8, 16, 16, 572, 572]);
 }
@@ -74,41 +77,47 @@ fn as_many_iterations_as_there_are_numbers_are_handed_out() {
 
 #[test]
 fn a_caller_is_as_patient_as_a_chunk_is_long_where_the_end_has_no_shorter_ones() {
-    let patience = |schedule: &str| {
-        let mut hand = Hand::new(schedule.parse().unwrap(), 1 << 15, 1, Before::default());
-        let mut place = hand.place(0).unwrap();
-        while let Some(chunk) = hand.take(&mut place, KindId(0), Nanos::ZERO) {
-            hand.done(place, 0, Nanos(100 * chunk.count));
+    let wait = |schedule: &str| {
+        let mut dispenser =
+            ChunkDispenser::new(schedule.parse().unwrap(), 1 << 15, 1, PastRuns::default());
+        let mut place = dispenser.place(0).unwrap();
+        while let Some(chunk) = dispenser.take(&mut place, KindId(0), Nanos::ZERO) {
+            dispenser.done(place, 0, Nanos(100 * chunk.count));
         }
-        hand.patience()
+        dispenser.longest_chunk_time()
     };
     // Chunks of 572 iterations of 100 ns.
-    assert_eq!((patience("dynamic"), patience("aid-dynamic")), (Nanos(57_200), Nanos::ZERO));
+    assert_eq!((wait("dynamic"), wait("aid-dynamic")), (Nanos(57_200), Nanos::ZERO));
 }
 
 #[test]
 fn one_chunk_that_met_an_interrupt_does_not_tell() {
-    let mut hand = Hand::new("dynamic".parse().unwrap(), 1 << 15, 1, Before::default());
-    let (mut place, mut now, mut longest) = (hand.place(0).unwrap(), Nanos::ZERO, 0);
-    while let Some(chunk) = hand.take(&mut place, KindId(0), now) {
+    let mut dispenser =
+        ChunkDispenser::new("dynamic".parse().unwrap(), 1 << 15, 1, PastRuns::default());
+    let (mut place, mut now, mut longest) = (dispenser.place(0).unwrap(), Nanos::ZERO, 0);
+    while let Some(chunk) = dispenser.take(&mut place, KindId(0), now) {
         longest = longest.max(chunk.count);
         let interrupt = if now == Nanos::ZERO { 5_000 } else { 0 };
         let span = Nanos(100 * chunk.count + interrupt);
         now += span;
-        hand.done(place, 0, span);
+        dispenser.done(place, 0, span);
     }
     assert_eq!(longest, 572);
 }
 
 /// Chunks of one worker in a loop of 1,000 that took 20 ns per iteration the last time.
-fn remembering(pace: u64) -> Vec<u64> {
-    let mut hand =
-        Hand::new("dynamic".parse().unwrap(), 1_000, 2, Before { pace: Some(20.0), speeds: &[] });
-    let (mut place, mut now, mut counts) = (hand.place(0).unwrap(), Nanos::ZERO, Vec::new());
-    while let Some(chunk) = hand.take(&mut place, KindId(0), now) {
+fn remembering(iteration_ns: u64) -> Vec<u64> {
+    let mut dispenser = ChunkDispenser::new(
+        "dynamic".parse().unwrap(),
+        1_000,
+        2,
+        PastRuns { iteration_ns: Some(20.0), speeds: &[] },
+    );
+    let (mut place, mut now, mut counts) = (dispenser.place(0).unwrap(), Nanos::ZERO, Vec::new());
+    while let Some(chunk) = dispenser.take(&mut place, KindId(0), now) {
         counts.push(chunk.count);
-        now += Nanos(pace * chunk.count);
-        hand.done(place, 0, Nanos(pace * chunk.count));
+        now += Nanos(iteration_ns * chunk.count);
+        dispenser.done(place, 0, Nanos(iteration_ns * chunk.count));
     }
     counts
 }
@@ -127,10 +136,12 @@ fn a_loop_that_is_not_what_it_was_is_sized_anew() {
 }
 
 /// A loop that took 100 ns per iteration, three of four on the first worker, and now takes so many.
-fn kept(iterations: u64, kinds: &[u8], paces: &[u64]) -> Vec<Vec<Chunk>> {
-    let before = Before { pace: Some(100.0), speeds: &[3.0, 1.0] };
-    let hand = Hand::new("aid-affinity".parse().unwrap(), iterations, 2, before);
-    run_to_the_end(hand, kinds, |worker, count| count * paces[usize::from(kinds[worker])])
+fn kept(iterations: u64, kinds: &[u8], iteration_ns: &[u64]) -> Vec<Vec<Chunk>> {
+    let before = PastRuns { iteration_ns: Some(100.0), speeds: &[3.0, 1.0] };
+    let dispenser = ChunkDispenser::new("aid-affinity".parse().unwrap(), iterations, 2, before);
+    run_to_the_end(dispenser, kinds, |worker, count| {
+        count * iteration_ns[usize::from(kinds[worker])]
+    })
 }
 
 #[test]
@@ -150,10 +161,10 @@ fn each_worker_begins_where_it_was_and_the_first_piece_is_short() {
 
 #[test]
 fn a_slow_worker_whose_first_piece_met_misses_takes_shorter_ones_and_stays() {
-    let before = Before { pace: Some(2_000.0), speeds: &[3.0, 1.0] };
-    let hand = Hand::new("aid-affinity".parse().unwrap(), 64, 2, before);
+    let before = PastRuns { iteration_ns: Some(2_000.0), speeds: &[3.0, 1.0] };
+    let dispenser = ChunkDispenser::new("aid-affinity".parse().unwrap(), 64, 2, before);
     let mut is_first = true;
-    let chunks = run_to_the_end(hand, &[0, 1], |worker, count| match worker {
+    let chunks = run_to_the_end(dispenser, &[0, 1], |worker, count| match worker {
         1 if std::mem::take(&mut is_first) => 25_000,
         1 => 6_000 * count,
         _ => 2_000 * count,
@@ -165,29 +176,31 @@ fn a_slow_worker_whose_first_piece_met_misses_takes_shorter_ones_and_stays() {
 #[test]
 fn pieces_of_a_loop_that_is_not_what_it_was_are_no_longer_than_others() {
     let chunks = kept(2_000, &[0, 0], &[1_000_000]);
-    assert!(chunks.iter().all(|chunks| chunks[0].count == 10 && chunks[1..].iter().all(|chunk| chunk.count == 1)));
-    // Where they take no time all is handed out in some dozens of pieces.
+    let is_as_others =
+        |chunks: &Vec<Chunk>| chunks[0].count == 10 && chunks[1..].iter().all(|it| it.count == 1);
+    assert!(chunks.iter().all(is_as_others));
+    // A loop that takes no time is handed out in some dozens of pieces.
     let chunks = kept(1 << 30, &[0, 0], &[0]);
     assert!(chunks.concat().len() < 1_000, "{}", chunks.concat().len());
 }
 
 #[test]
 fn speeds_are_by_worker_whatever_place_it_has_and_until_its_own_end() {
-    let mut hand = Hand::new("static".parse().unwrap(), 300, 3, Before::default());
-    let mut at = [hand.place(0).unwrap(), hand.place(1).unwrap()];
+    let mut dispenser = ChunkDispenser::new("static".parse().unwrap(), 300, 3, PastRuns::default());
+    let mut at = [dispenser.place(0).unwrap(), dispenser.place(1).unwrap()];
     assert_eq!(
-        [0, 1].map(|it| hand.take(&mut at[it], KindId(0), Nanos::ZERO).unwrap().count),
+        [0, 1].map(|it| dispenser.take(&mut at[it], KindId(0), Nanos::ZERO).unwrap().count),
         [100, 100]
     );
-    hand.done(at[0], 0, Nanos(1_000));
-    hand.done(at[1], 1, Nanos(4_000));
+    dispenser.done(at[0], 0, Nanos(1_000));
+    dispenser.done(at[1], 1, Nanos(4_000));
     // The third does not come: the first has its place, and what is there.
     assert_eq!(
-        hand.take(&mut at[0], KindId(0), Nanos(1_000)),
+        dispenser.take(&mut at[0], KindId(0), Nanos(1_000)),
         Some(Chunk { first: 200, count: 100 })
     );
-    hand.done(at[0], 0, Nanos(1_000));
-    assert_eq!(hand.speeds().collect::<Vec<_>>(), [0.1, 0.025, 0.0]);
+    dispenser.done(at[0], 0, Nanos(1_000));
+    assert_eq!(dispenser.speeds().collect::<Vec<_>>(), [0.1, 0.025, 0.0]);
 }
 
 #[test]
@@ -196,20 +209,20 @@ fn parts_come_to_be_as_the_workers_are_fast_wherever_they_were_at_first() {
         let mut shares = Shares::default();
         shares.add(first.into_iter(), Nanos(1));
         for _ in 0..60 {
-            let before = Before { pace: Some(1_000.0), speeds: shares.of_workers() };
-            let mut hand = Hand::new("aid-affinity".parse().unwrap(), 64, 2, before);
-            let mut at = [hand.place(0).unwrap(), hand.place(1).unwrap()];
+            let before = PastRuns { iteration_ns: Some(1_000.0), speeds: shares.of_workers() };
+            let mut dispenser = ChunkDispenser::new("aid-affinity".parse().unwrap(), 64, 2, before);
+            let mut at = [dispenser.place(0).unwrap(), dispenser.place(1).unwrap()];
             // The second comes 5 us later.
             let mut coming = vec![(Nanos(0), 0, Nanos(0)), (Nanos(5_000), 1, Nanos(0))];
             while let Some(&(now, worker, had)) = coming.iter().min() {
                 coming.retain(|it| it.1 != worker);
-                hand.done(at[worker], worker, had);
-                if let Some(chunk) = hand.take(&mut at[worker], KindId(worker as u8), now) {
+                dispenser.done(at[worker], worker, had);
+                if let Some(chunk) = dispenser.take(&mut at[worker], KindId(worker as u8), now) {
                     let span = Nanos(chunk.count * [1_000, 3_000][worker]);
                     coming.push((now + span, worker, span));
                 }
             }
-            shares.add(hand.speeds(), Nanos(48_000));
+            shares.add(dispenser.speeds(), Nanos(48_000));
         }
         let share = shares.of_workers()[0];
         assert!((0.73..0.83).contains(&share), "{first:?}: {share}");
@@ -217,7 +230,7 @@ fn parts_come_to_be_as_the_workers_are_fast_wherever_they_were_at_first() {
 }
 
 #[test]
-fn who_has_said_how_long_a_chunk_is_has_no_shorter_pieces_but_the_first() {
+fn a_stated_length_of_chunks_has_no_shorter_pieces_but_the_first() {
     // 25 us are 1,250 iterations.
     let chunks = counts(&run("aid-static,64", 1 << 16, 2, &[0, 0], &[20])[0]);
     let (last, whole) = chunks.split_last().unwrap();
@@ -225,32 +238,36 @@ fn who_has_said_how_long_a_chunk_is_has_no_shorter_pieces_but_the_first() {
 }
 
 #[test]
-fn who_comes_late_finds_its_part_and_who_does_not_come_is_not_waited_for() {
+fn a_worker_that_comes_late_finds_its_part_and_one_that_does_not_come_is_not_waited_for() {
     let chunks = kept(1 << 16, &[0], &[100]).remove(0);
     assert_eq!(counts(&chunks).iter().sum::<u64>(), 1 << 16);
-    let before = Before { pace: Some(100.0), speeds: &[3.0, 1.0] };
-    let mut hand = Hand::new("aid-affinity".parse().unwrap(), 1 << 16, 2, before);
-    let mut at = hand.place(0).unwrap();
+    let before = PastRuns { iteration_ns: Some(100.0), speeds: &[3.0, 1.0] };
+    let mut dispenser = ChunkDispenser::new("aid-affinity".parse().unwrap(), 1 << 16, 2, before);
+    let mut at = dispenser.place(0).unwrap();
     for _ in 0..8 {
-        let chunk = hand.take(&mut at, KindId(0), Nanos::ZERO).unwrap();
-        hand.done(at, 0, Nanos(100 * chunk.count));
+        let chunk = dispenser.take(&mut at, KindId(0), Nanos::ZERO).unwrap();
+        dispenser.done(at, 0, Nanos(100 * chunk.count));
     }
-    let mut late = hand.place(1).unwrap();
+    let mut late = dispenser.place(1).unwrap();
     assert_eq!(
-        hand.take(&mut late, KindId(0), Nanos::ZERO).map(|chunk| chunk.first),
+        dispenser.take(&mut late, KindId(0), Nanos::ZERO).map(|chunk| chunk.first),
         Some(3 << 14)
     );
 }
 
 #[test]
 fn a_loop_that_is_not_what_it_was_may_be_over_before_that_is_seen() {
-    let mut hand =
-        Hand::new("dynamic".parse().unwrap(), 1, 2, Before { pace: Some(1.0), speeds: &[] });
-    let mut at = [hand.place(0).unwrap(), hand.place(1).unwrap()];
-    assert!(hand.take(&mut at[0], KindId(0), Nanos::ZERO).is_some());
-    assert_eq!(hand.take(&mut at[1], KindId(0), Nanos::ZERO), None);
-    hand.done(at[0], 0, Nanos(1_000));
-    assert_eq!(hand.take(&mut at[0], KindId(0), Nanos(1_000)), None);
+    let mut dispenser = ChunkDispenser::new(
+        "dynamic".parse().unwrap(),
+        1,
+        2,
+        PastRuns { iteration_ns: Some(1.0), speeds: &[] },
+    );
+    let mut at = [dispenser.place(0).unwrap(), dispenser.place(1).unwrap()];
+    assert!(dispenser.take(&mut at[0], KindId(0), Nanos::ZERO).is_some());
+    assert_eq!(dispenser.take(&mut at[1], KindId(0), Nanos::ZERO), None);
+    dispenser.done(at[0], 0, Nanos(1_000));
+    assert_eq!(dispenser.take(&mut at[0], KindId(0), Nanos(1_000)), None);
 }
 
 #[test]
@@ -287,19 +304,20 @@ fn one_worker_does_all_of_a_static_loop_if_the_others_do_not_come() {
 #[test]
 fn nothing_is_handed_out_after_the_stop() {
     for schedule in ["static", "dynamic"] {
-        let mut hand = Hand::new(schedule.parse().unwrap(), 100, 2, Before::default());
-        let mut place = hand.place(0).unwrap();
-        assert!(hand.take(&mut place, KindId(0), Nanos(0)).is_some());
-        hand.stop();
-        assert_eq!(hand.take(&mut place, KindId(0), Nanos(0)), None);
+        let mut dispenser =
+            ChunkDispenser::new(schedule.parse().unwrap(), 100, 2, PastRuns::default());
+        let mut place = dispenser.place(0).unwrap();
+        assert!(dispenser.take(&mut place, KindId(0), Nanos(0)).is_some());
+        dispenser.stop();
+        assert_eq!(dispenser.take(&mut place, KindId(0), Nanos(0)), None);
     }
 }
 
 /// The end of the last chunk, where all on a kind take so long for an iteration.
-fn makespan(schedule: &str, iterations: u64, kinds: &[u8], paces: &[u64]) -> u64 {
-    let chunks = run(schedule, iterations, kinds.len(), kinds, paces);
+fn makespan(schedule: &str, iterations: u64, kinds: &[u8], iteration_ns: &[u64]) -> u64 {
+    let chunks = run(schedule, iterations, kinds.len(), kinds, iteration_ns);
     let time = |(chunks, kind): (&Vec<Chunk>, &u8)| {
-        counts(chunks).iter().sum::<u64>() * paces[*kind as usize]
+        counts(chunks).iter().sum::<u64>() * iteration_ns[*kind as usize]
     };
     chunks.iter().zip(kinds).map(time).max().unwrap_or(0)
 }
@@ -319,10 +337,11 @@ fn a_hundred_and_twenty_eight_long_iterations_end_within_a_fast_one_of_the_ideal
 
 #[test]
 fn short_iterations_end_within_two_percent_of_the_ideal_on_three_kinds() {
-    let (kinds, paces) = ([0, 0, 1, 1, 2], [20, 40, 70]);
-    let ideal = 1e6 / kinds.iter().map(|&kind| 1.0 / paces[kind as usize] as f64).sum::<f64>();
+    let (kinds, iteration_ns) = ([0, 0, 1, 1, 2], [20, 40, 70]);
+    let ideal =
+        1e6 / kinds.iter().map(|&kind| 1.0 / iteration_ns[kind as usize] as f64).sum::<f64>();
     for schedule in ["dynamic", "aid-static", "aid-dynamic", "aid-affinity"] {
-        let end = makespan(schedule, 1_000_000, &kinds, &paces) as f64;
+        let end = makespan(schedule, 1_000_000, &kinds, &iteration_ns) as f64;
         assert!(end <= 1.02 * ideal, "{schedule}: {end}, ideal {ideal}");
     }
 }
@@ -330,24 +349,25 @@ fn short_iterations_end_within_two_percent_of_the_ideal_on_three_kinds() {
 #[test]
 fn a_share_that_was_too_much_is_helped_with() {
     // The first chunks say that kind 1 is as fast as kind 0; then it stands still.
-    let mut hand = Hand::new("aid-static,1".parse().unwrap(), 1_000, 2, Before::default());
-    let mut at = [hand.place(0).unwrap(), hand.place(1).unwrap()];
+    let mut dispenser =
+        ChunkDispenser::new("aid-static,1".parse().unwrap(), 1_000, 2, PastRuns::default());
+    let mut at = [dispenser.place(0).unwrap(), dispenser.place(1).unwrap()];
     let mut now = Nanos::ZERO;
     for _ in 0..2 {
         let taken =
-            [0, 1].map(|it| hand.take(&mut at[it], KindId(0), now).map(|chunk| chunk.count));
+            [0, 1].map(|it| dispenser.take(&mut at[it], KindId(0), now).map(|chunk| chunk.count));
         assert!(taken[0].is_some() && taken[1].is_some());
         now += Nanos(1_000);
-        hand.done(at[0], 0, Nanos(1_000));
+        dispenser.done(at[0], 0, Nanos(1_000));
         if taken == [Some(1); 2] {
-            hand.done(at[1], 1, Nanos(1_000));
+            dispenser.done(at[1], 1, Nanos(1_000));
         }
     }
     let mut rest = 0;
-    while let Some(chunk) = hand.take(&mut at[0], KindId(0), now) {
+    while let Some(chunk) = dispenser.take(&mut at[0], KindId(0), now) {
         rest += chunk.count;
         now += Nanos(chunk.count);
-        hand.done(at[0], 0, Nanos(chunk.count));
+        dispenser.done(at[0], 0, Nanos(chunk.count));
     }
     assert!(rest > 700, "{rest}: half of it was its own");
 }
@@ -355,7 +375,7 @@ fn a_share_that_was_too_much_is_helped_with() {
 #[test]
 fn what_the_policy_has_yet_for_a_worker_that_declined_is_done_by_another() {
     // Two chunks of `static,2` are the slow worker's when it leaves the first of them: the policy
-    // would give nobody else the second.
+    // would give the second to no other.
     let chunks = run("static,2", 25, 4, &[2, 0], &[1, 3, 4]);
     assert_eq!(counts(&chunks.concat()).iter().sum::<u64>(), 25);
 }
@@ -371,18 +391,20 @@ proptest! {
         places in 1usize..6,
         absent in 0usize..5,
         kinds in prop::collection::vec(0u8..3, 5),
-        pace in 0u64..20_000,
+        iteration_ns in 0u64..20_000,
         remembered in prop::option::of(0.0..20_000.0),
         speeds in prop::collection::vec(0.0..1_000.0, 0..6),
         delays in prop::collection::vec(prop_oneof![4 => Just(1u64), 1 => 0u64..50], 1..20),
     ) {
-        let schedule = chunk.map_or_else(|| schedule.to_string(), |chunk| format!("{schedule},{chunk}"));
+        let schedule =
+            chunk.map_or_else(|| schedule.to_string(), |chunk| format!("{schedule},{chunk}"));
         let comers = places.saturating_sub(absent).max(1);
-        let before = Before { pace: remembered, speeds: &speeds[..places.min(speeds.len())] };
-        let hand = Hand::new(schedule.parse().unwrap(), iterations, places, before);
+        let speeds = &speeds[..places.min(speeds.len())];
+        let before = PastRuns { iteration_ns: remembered, speeds };
+        let dispenser = ChunkDispenser::new(schedule.parse().unwrap(), iterations, places, before);
         let mut delay = delays.iter().cycle();
-        let mut chunks = run_to_the_end(hand, &kinds[..comers], |worker, count| {
-            count * pace * [1, 3, 4][usize::from(kinds[worker])] * delay.next().unwrap()
+        let mut chunks = run_to_the_end(dispenser, &kinds[..comers], |worker, count| {
+            count * iteration_ns * [1, 3, 4][usize::from(kinds[worker])] * delay.next().unwrap()
         }).concat();
         chunks.sort_by_key(|chunk| chunk.first);
         let mut next = 0;

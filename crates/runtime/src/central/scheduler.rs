@@ -1,16 +1,15 @@
-//! A policy and what it may know: which task for which worker. Sequential code over task numbers;
-//! what a task is, others know.
+//! A policy and its view: which task for which worker. Sequential code over task numbers; the
+//! sources know what a task is.
 //!
-//! A policy may keep a task for a worker that does not come: it is in a long task of something
-//! else, or waits for a lock that is held until the graph is done. The simulator has no such
-//! workers. Here, who has nothing to do *stands in*: it takes what a late worker would be given,
-//! once it has waited for that one, from when it should have been free, for as long as a task takes
-//! here on average; and who was late is waited for no more until it asks. So whatever a policy
-//! decides, one worker that comes is enough for all to be done; and where all come in time, nobody
-//! stands in.
+//! A policy may keep a task for a worker that does not come: it is in a long task of another
+//! program part, or waits for a lock that is held until the graph is done. (The simulator has no
+//! such workers.) An idle worker then *stands in*: it takes what the late worker would be given,
+//! once that one is late by as much as a task takes on average. A late worker is not waited for
+//! again until it asks. So one worker that comes is enough for all tasks to be done, whatever a
+//! policy decides; and if all come in time, none stands in.
 //!
-//! Somebody must be awake for that: while tasks lie here that nobody who sleeps would be given, one
-//! of the sleepers *watches*, that is sleeps only until it may stand in.
+//! One worker must be awake for that. While there are tasks that no sleeper would be given, one of
+//! the sleepers *watches*: it sleeps only until it may stand in.
 
 use std::time::{Duration, Instant};
 
@@ -19,25 +18,25 @@ use evenkeel_model::{TaskGraph, TaskId};
 use evenkeel_policy::graph::{GraphPolicy, Situation, Team, WorkerId};
 
 /// The least time that a worker is waited for: a few of the delays with which an operating system
-/// lets a thread run that was woken, so that nobody stands in for one that is on its way.
-const PATIENCE: Nanos = Nanos(4_000_000);
+/// runs a thread that was woken.
+const LATE_AFTER: Nanos = Nanos(4_000_000);
 /// A new time counts one part in so many, the average before it the rest.
 const MEMORY: u64 = 8;
 
-/// See the file's head.
-pub struct Desk {
+/// A policy with its view of tasks and workers.
+pub struct CentralScheduler {
     policy: Box<dyn GraphPolicy>,
-    /// Empty where tasks come as they are created.
+    /// Empty if tasks come as they are created.
     graph: TaskGraph,
     team: Team,
     since: Instant,
     /// How many tasks are ready and have not been taken.
     ready: usize,
-    /// By worker.
+    /// Indexed by worker.
     presence: Vec<Presence>,
-    /// What a task takes on each kind.
+    /// Mean time of a task on each kind.
     mean: PerKind<Nanos>,
-    /// Who sleeps only until it may stand in.
+    /// The worker that sleeps only until it may stand in.
     watcher: Option<usize>,
 }
 
@@ -46,24 +45,26 @@ pub struct Desk {
 struct Presence {
     /// When it should have done the task that it was given last.
     busy_until: Nanos,
-    /// Since when something lies here for it that somebody else would do.
+    /// Since when there is a task for it that another worker would do.
     missed: Option<Nanos>,
-    /// Somebody has stood in for it since it asked last.
+    /// True if another worker has stood in for it since it asked last.
     is_absent: bool,
 }
 
-impl Desk {
-    /// For this team, worker by worker. `graph`: what is known of it beforehand.
+impl CentralScheduler {
+    /// A scheduler for this team, worker by worker. `graph`: what is known of it beforehand.
     pub fn new(policy: Box<dyn GraphPolicy>, graph: TaskGraph, team: Team) -> Self {
         let presence = vec![Presence::default(); team.kinds.len()];
         let (since, mean) = (Instant::now(), PerKind::default());
-        let mut desk = Self { policy, graph, team, since, ready: 0, presence, mean, watcher: None };
-        desk.start();
-        desk
+        let mut scheduler =
+            Self { policy, graph, team, since, ready: 0, presence, mean, watcher: None };
+        scheduler.start();
+        scheduler
     }
 
-    /// Whom a thread of the pool asks for: the reserve, for the worker that it stands in for.
-    fn asks_for(&self, thread: usize) -> usize {
+    /// The worker that a thread of the pool asks for: the reserve asks for the worker that it
+    /// stands in for.
+    fn worker_of_thread(&self, thread: usize) -> usize {
         thread.min(self.presence.len() - 1)
     }
 
@@ -80,23 +81,23 @@ impl Desk {
         Situation { graph: &self.graph, team: &self.team, now: self.now() }
     }
 
-    /// All begins anew: there is no task.
+    /// Begins anew, without tasks.
     pub fn start(&mut self) {
         let (policy, at) = self.split();
         policy.start(&at);
         self.rest();
     }
 
-    /// The same begins once more: there is no task yet, and what was planned is kept.
+    /// Begins once more, without tasks: what was planned is kept.
     pub fn again(&mut self) {
         let (policy, at) = self.split();
         policy.again(&at);
         self.rest();
     }
 
-    /// Begins anew with these paces.
-    pub fn plan(&mut self, pace: Vec<PerKind<f64>>) {
-        self.team.pace = pace;
+    /// Plans anew with these costs of a unit of work.
+    pub fn plan(&mut self, unit_costs: Vec<PerKind<f64>>) {
+        self.team.pace = unit_costs;
         for (rank, mean) in self.mean.0.iter_mut().enumerate() {
             let at = Situation { graph: &self.graph, team: &self.team, now: Nanos::ZERO };
             let tasks = (0..self.graph.tasks.len() as u32).map(TaskId);
@@ -119,7 +120,7 @@ impl Desk {
 
     /// A task has become ready by this worker.
     pub fn ready(&mut self, task: TaskId, by: Option<usize>) {
-        let by = by.map(|by| self.asks_for(by));
+        let by = by.map(|by| self.worker_of_thread(by));
         let (policy, at) = self.split();
         policy.ready(&at, task, by.map(|by| WorkerId(by as u32)));
         self.ready += 1;
@@ -127,7 +128,7 @@ impl Desk {
 
     /// A worker asks for a task.
     pub fn take(&mut self, thread: usize) -> Option<TaskId> {
-        let worker = self.asks_for(thread);
+        let worker = self.worker_of_thread(thread);
         self.leave(worker);
         self.presence[worker].is_absent = false;
         if self.ready == 0 {
@@ -146,7 +147,7 @@ impl Desk {
         Some(task)
     }
 
-    /// Instead of a worker that is late.
+    /// Takes a task in the name of a late worker.
     fn stand_in(&mut self, worker: usize, now: Nanos) -> Option<TaskId> {
         (0..self.presence.len()).filter(|&other| other != worker).find_map(|other| {
             self.note_missed(other, now);
@@ -163,8 +164,8 @@ impl Desk {
         })
     }
 
-    /// Whether something lies here for a worker that somebody else would do: since now, unless that
-    /// is known.
+    /// Notes if there is a task for a worker that another would do: since now, unless that is
+    /// known.
     fn note_missed(&mut self, other: usize, now: Nanos) {
         let (policy, at) = self.split();
         let lies_here = policy.would_take(&at, WorkerId(other as u32));
@@ -179,8 +180,8 @@ impl Desk {
         if is_absent {
             return Some(missed);
         }
-        let patience = self.mean[self.team.kinds[worker]].max(PATIENCE);
-        Some(missed.max(busy_until).saturating_add(patience))
+        let grace = self.mean[self.team.kinds[worker]].max(LATE_AFTER);
+        Some(missed.max(busy_until).saturating_add(grace))
     }
 
     fn cost(&self, task: TaskId, kind: KindId) -> Nanos {
@@ -193,7 +194,7 @@ impl Desk {
 
     /// A worker has done a task in this time.
     pub fn done(&mut self, thread: usize, task: TaskId, time: Nanos) {
-        let worker = self.asks_for(thread);
+        let worker = self.worker_of_thread(thread);
         let kind = self.team.kinds[worker];
         let mean = &mut self.mean[kind];
         *mean = if mean.0 == 0 { time } else { Nanos(mean.0 - mean.0 / MEMORY + time.0 / MEMORY) };
@@ -203,17 +204,17 @@ impl Desk {
         self.presence[worker].busy_until = now;
     }
 
-    /// A worker has begun a task from whose end nothing follows.
+    /// A worker has begun a task that no other task waits for.
     pub fn forget(&mut self, thread: usize, task: TaskId) {
-        let worker = self.asks_for(thread);
+        let worker = self.worker_of_thread(thread);
         let kind = self.team.kinds[worker];
         let (policy, at) = self.split();
         policy.done(&at, WorkerId(worker as u32), task, kind, Nanos::ZERO);
     }
 
-    /// Whether a worker would be given a task.
+    /// True if a worker would be given a task.
     pub fn would_give(&self, thread: usize) -> bool {
-        let worker = self.asks_for(thread);
+        let worker = self.worker_of_thread(thread);
         let is_late = |other| {
             other != worker && self.late_at(other, worker).is_some_and(|at| at <= self.now())
         };
@@ -222,15 +223,15 @@ impl Desk {
                 || (0..self.presence.len()).any(is_late))
     }
 
-    /// A worker that would be given nothing sleeps: when it may stand in for another. It watches
+    /// When a worker that would be given nothing may stand in for another. It sleeps and watches
     /// until then.
     pub fn due(&mut self, thread: usize) -> Option<Instant> {
-        let worker = self.asks_for(thread);
+        let worker = self.worker_of_thread(thread);
         if self.ready == 0 {
             return None;
         }
         let (now, others) = (self.now(), (0..self.presence.len()).filter(|&other| other != worker));
-        // What has come since it last asked, it has not seen.
+        // The worker has not seen what came since it asked last.
         others.clone().for_each(|other| self.note_missed(other, now));
         let due = others.filter_map(|other| self.late_at(other, worker)).min()?;
         self.watcher = Some(worker);
@@ -239,15 +240,15 @@ impl Desk {
 
     /// A worker is awake: it does not watch.
     pub fn leave(&mut self, thread: usize) {
-        let worker = self.asks_for(thread);
+        let worker = self.worker_of_thread(thread);
         if self.watcher == Some(worker) {
             self.watcher = None;
         }
     }
 
-    /// Who of those that sleep is to be woken; none: nobody would be given anything, nor is needed
-    /// to watch.
-    pub fn whom_to_wake(
+    /// Which of the sleepers to wake. None: none would be given a task, and none is needed to
+    /// watch.
+    pub fn worker_to_wake(
         &mut self,
         asleep: &mut dyn Iterator<Item = usize>,
         by: Option<usize>,
@@ -272,71 +273,75 @@ mod tests {
     use super::*;
 
     /// A fast worker and a slow one, and a chain of two tasks of which the first is ready.
-    fn chain() -> Desk {
+    fn chain() -> CentralScheduler {
         let team = Team { kinds: vec![KindId(0), KindId(1)], pace: Vec::new(), link: None };
-        let mut desk = Desk::new(Box::new(Cats::default()), TaskGraph::default(), team);
-        desk.created(TaskId(0), &[]);
-        desk.created(TaskId(1), &[TaskId(0)]);
-        desk.ready(TaskId(0), None);
-        desk
+        let mut scheduler =
+            CentralScheduler::new(Box::new(Cats::default()), TaskGraph::default(), team);
+        scheduler.created(TaskId(0), &[]);
+        scheduler.created(TaskId(1), &[TaskId(0)]);
+        scheduler.ready(TaskId(0), None);
+        scheduler
     }
 
     #[test]
-    fn who_is_not_given_anything_stands_in_for_who_does_not_come_and_no_sooner() {
-        let mut desk = chain();
-        assert_eq!(desk.take(1), None);
-        assert!(!desk.would_give(1) && desk.would_give(0));
-        let due = desk.due(1).unwrap();
-        assert!(due >= desk.since + Duration::from_nanos(PATIENCE.0));
+    fn a_worker_that_is_given_nothing_stands_in_for_a_late_one_and_no_sooner() {
+        let mut scheduler = chain();
+        assert_eq!(scheduler.take(1), None);
+        assert!(!scheduler.would_give(1) && scheduler.would_give(0));
+        let due = scheduler.due(1).unwrap();
+        assert!(due >= scheduler.since + Duration::from_nanos(LATE_AFTER.0));
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
-        assert!(desk.would_give(1));
-        assert_eq!(desk.take(1), Some(TaskId(0)));
-        assert_eq!((desk.take(0), desk.due(1)), (None, None));
+        assert!(scheduler.would_give(1));
+        assert_eq!(scheduler.take(1), Some(TaskId(0)));
+        assert_eq!((scheduler.take(0), scheduler.due(1)), (None, None));
     }
 
     #[test]
-    fn who_goes_to_sleep_watches_over_what_has_come_since_it_asked() {
-        let mut desk = chain();
-        assert_eq!(desk.take(1), None);
+    fn a_worker_that_goes_to_sleep_watches_over_what_has_come_since_it_asked() {
+        let mut scheduler = chain();
+        assert_eq!(scheduler.take(1), None);
         // As if it had come only now.
-        desk.presence[0].missed = None;
+        scheduler.presence[0].missed = None;
         assert_eq!(
-            (desk.would_give(1), desk.due(1).is_some(), desk.watcher),
+            (scheduler.would_give(1), scheduler.due(1).is_some(), scheduler.watcher),
             (false, true, Some(1))
         );
     }
 
     #[test]
-    fn who_was_late_is_waited_for_no_more_until_it_asks() {
-        let mut desk = chain();
-        assert_eq!(desk.take(1), None);
-        desk.presence[0].is_absent = true;
-        assert_eq!(desk.take(1), Some(TaskId(0)));
-        desk.done(1, TaskId(0), Nanos(100));
-        desk.ready(TaskId(1), Some(1));
-        desk.take(0);
-        assert!(!desk.presence[0].is_absent && desk.take(1).is_none());
+    fn a_worker_that_was_late_is_waited_for_no_more_until_it_asks() {
+        let mut scheduler = chain();
+        assert_eq!(scheduler.take(1), None);
+        scheduler.presence[0].is_absent = true;
+        assert_eq!(scheduler.take(1), Some(TaskId(0)));
+        scheduler.done(1, TaskId(0), Nanos(100));
+        scheduler.ready(TaskId(1), Some(1));
+        scheduler.take(0);
+        assert!(!scheduler.presence[0].is_absent && scheduler.take(1).is_none());
     }
 
     #[test]
-    fn nobody_stands_in_for_a_worker_that_comes() {
-        let mut desk = chain();
-        assert_eq!((desk.take(1), desk.take(0)), (None, Some(TaskId(0))));
-        desk.done(0, TaskId(0), Nanos(100));
-        desk.ready(TaskId(1), Some(0));
-        assert_eq!((desk.take(1), desk.take(0), desk.take(1)), (None, Some(TaskId(1)), None));
+    fn no_worker_stands_in_for_one_that_comes() {
+        let mut scheduler = chain();
+        assert_eq!((scheduler.take(1), scheduler.take(0)), (None, Some(TaskId(0))));
+        scheduler.done(0, TaskId(0), Nanos(100));
+        scheduler.ready(TaskId(1), Some(0));
+        assert_eq!(
+            (scheduler.take(1), scheduler.take(0), scheduler.take(1)),
+            (None, Some(TaskId(1)), None)
+        );
     }
 
     #[test]
-    fn one_of_those_who_sleep_is_woken_to_watch_what_none_of_them_would_be_given() {
-        let mut desk = chain();
-        assert_eq!(desk.whom_to_wake(&mut [0, 1].into_iter(), None), Some(0));
-        assert_eq!(desk.whom_to_wake(&mut [1].into_iter(), Some(0)), Some(1));
+    fn one_of_the_sleepers_is_woken_to_watch_what_none_of_them_would_be_given() {
+        let mut scheduler = chain();
+        assert_eq!(scheduler.worker_to_wake(&mut [0, 1].into_iter(), None), Some(0));
+        assert_eq!(scheduler.worker_to_wake(&mut [1].into_iter(), Some(0)), Some(1));
         // It looks, is given nothing and sleeps again: it watches, until it is awake for something
         // else.
-        assert!(desk.take(1).is_none() && desk.due(1).is_some());
-        assert_eq!(desk.whom_to_wake(&mut [1].into_iter(), Some(0)), None);
-        desk.leave(1);
-        assert_eq!(desk.whom_to_wake(&mut [1].into_iter(), Some(0)), Some(1));
+        assert!(scheduler.take(1).is_none() && scheduler.due(1).is_some());
+        assert_eq!(scheduler.worker_to_wake(&mut [1].into_iter(), Some(0)), None);
+        scheduler.leave(1);
+        assert_eq!(scheduler.worker_to_wake(&mut [1].into_iter(), Some(0)), Some(1));
     }
 }

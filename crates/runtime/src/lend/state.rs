@@ -1,5 +1,5 @@
-//! Where a worker's thread is, and whose core it has: one word, which lenders and the thread itself
-//! change. README.md, "Cores that are lent".
+//! The place of a worker's thread and the lender of its core: one word, changed by lenders and by
+//! the thread itself. See README.md in this folder.
 
 use crate::sync::{AtomicU32, Ordering};
 
@@ -12,8 +12,8 @@ pub enum Until {
     Unlocked,
 }
 
-/// Where a thread is, or goes to. The word's rest, above these, is the worker whose core it has, or
-/// is being moved to.
+/// States of a thread's place. The rest of the word, above these bits, is the worker whose core it
+/// has or is being moved to.
 const HOME: u32 = 0;
 /// Its lender sends it home; or will, for it went there by itself while it was being moved, which
 /// may have come after that.
@@ -36,26 +36,26 @@ const fn is_being_lent(word: u32) -> bool {
     word % STATES >= UNTIL_IDLE + MOVING
 }
 
-/// See the file's head. Who moves the thread is said by the caller.
-pub struct Loan(AtomicU32);
+/// The lending state of one thread. The caller passes the functions that move the thread.
+pub struct LendState(AtomicU32);
 
-impl Loan {
-    /// Of a thread that is at home.
+impl LendState {
+    /// The state of a thread that is at home.
     pub fn new() -> Self {
         Self(AtomicU32::new(HOME))
     }
 
-    /// Whether the thread has its own core, or is about to.
+    /// True if the thread has its own core, or is about to.
     pub fn is_home(&self) -> bool {
         self.word() == HOME
     }
 
-    /// Whether it has, or may have, the core of one that waits for a lock of its.
+    /// True if it has, or may have, the core of a worker that waits for its lock.
     pub fn is_until_unlocked(&self) -> bool {
         matches!(self.word() % STATES, UNTIL_UNLOCKED | UNTIL_UNLOCKED_SOON)
     }
 
-    /// Whose core it has, or may have, if not its own.
+    /// The worker whose core it has, or may have, if not its own.
     pub fn lender(&self) -> Option<usize> {
         let word = self.word();
         (is_lent(word) || is_being_lent(word)).then_some((word / STATES) as usize)
@@ -69,8 +69,7 @@ impl Loan {
         self.0.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Moves the thread, by what says whether it did, and says by whom it is lent a core, and until
-    /// when. False: it stays.
+    /// Lends the thread a core: `moves` moves it and returns true if it did. False: it stays.
     pub fn lend(
         &self,
         lender: usize,
@@ -96,8 +95,8 @@ impl Loan {
     pub fn goes_home(&self, home: impl FnOnce()) {
         loop {
             match self.word() {
-                // First the state: who lends again from here on moves it after this, or is undone
-                // by this, which does no harm.
+                // First the state: a lender that lends from here on moves the thread after this
+                // move, or is undone by it, which does no harm.
                 lent if is_lent(lent) && self.goes(lent, HOME) => return home(),
                 // It may have been moved already, onto the core of a lender that has not had the
                 // time to say so, and cannot have it before this leaves.
@@ -118,8 +117,8 @@ impl Loan {
         }
     }
 
-    /// The thread is about to end: it is lent no more, and nobody touches it when this has
-    /// returned.
+    /// The thread is about to end: it is lent nothing any more, and no lender touches it when this
+    /// has returned.
     pub fn close(&self, home: impl Fn()) {
         while !self.goes(HOME, GONE) {
             self.goes_home(&home);
@@ -133,22 +132,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_wants_its_core_back_from_a_thread_that_has_another_ones_now_leaves_it_there() {
-        let loan = Loan::new();
-        assert!(loan.lend(1, Until::Idle, || true, || ()));
-        loan.goes_home(|| ());
-        assert!(loan.lend(2, Until::Idle, || true, || ()));
-        loan.take_back(1, || unreachable!());
-        assert_eq!(loan.lender(), Some(2));
-        loan.take_back(2, || ());
-        assert!(loan.is_home());
+    fn a_lender_does_not_take_back_a_thread_that_has_another_core_by_now() {
+        let state = LendState::new();
+        assert!(state.lend(1, Until::Idle, || true, || ()));
+        state.goes_home(|| ());
+        assert!(state.lend(2, Until::Idle, || true, || ()));
+        state.take_back(1, || unreachable!());
+        assert_eq!(state.lender(), Some(2));
+        state.take_back(2, || ());
+        assert!(state.is_home());
     }
 
     #[test]
-    fn who_cannot_be_moved_stays() {
-        let loan = Loan::new();
-        assert!(!loan.lend(1, Until::Idle, || false, || ()));
-        assert!(loan.is_home());
+    fn a_thread_that_cannot_be_moved_stays() {
+        let state = LendState::new();
+        assert!(!state.lend(1, Until::Idle, || false, || ()));
+        assert!(state.is_home());
     }
 }
 
@@ -164,7 +163,7 @@ mod models {
 
     /// A thread's core. As the system has it, one move after the other.
     struct Thread {
-        loan: Loan,
+        state: LendState,
         core: AtomicUsize,
     }
 
@@ -172,7 +171,7 @@ mod models {
         const OWN: usize = 0;
 
         fn new() -> Self {
-            Self { loan: Loan::new(), core: AtomicUsize::new(Self::OWN) }
+            Self { state: LendState::new(), core: AtomicUsize::new(Self::OWN) }
         }
 
         fn move_to(&self, core: usize) {
@@ -184,15 +183,15 @@ mod models {
                 self.move_to(core);
                 true
             };
-            self.loan.lend(core, until, moves, || self.move_to(Self::OWN))
+            self.state.lend(core, until, moves, || self.move_to(Self::OWN))
         }
 
         fn take_back(&self, core: usize) {
-            self.loan.take_back(core, || self.move_to(Self::OWN));
+            self.state.take_back(core, || self.move_to(Self::OWN));
         }
 
         fn goes_home(&self) {
-            self.loan.goes_home(|| self.move_to(Self::OWN));
+            self.state.goes_home(|| self.move_to(Self::OWN));
         }
     }
 
@@ -214,29 +213,29 @@ mod models {
                 .collect();
             thread.goes_home();
             lenders.into_iter().for_each(|lender| lender.join().unwrap());
-            assert!(thread.loan.is_home());
+            assert!(thread.state.is_home());
             assert_eq!(thread.core.load(Ordering::SeqCst), Thread::OWN);
         });
     }
 
     #[test]
-    fn whoever_was_lent_a_core_is_home_in_the_end() {
+    fn a_worker_that_was_lent_a_core_is_home_in_the_end() {
         lenders(1);
     }
 
     #[test]
-    fn and_so_is_who_was_lent_one_by_two() {
+    fn a_worker_that_was_lent_cores_by_two_is_home_in_the_end() {
         lenders(2);
     }
 
     #[test]
-    fn who_unlocks_or_wakes_its_lender_on_that_ones_core_does_not_stay_there() {
-        does_not_stay(Until::Unlocked, Loan::is_until_unlocked);
-        does_not_stay(Until::Idle, |loan| loan.lender() == Some(1));
+    fn a_worker_that_unlocks_or_wakes_its_lender_on_that_ones_core_does_not_stay_there() {
+        does_not_stay(Until::Unlocked, LendState::is_until_unlocked);
+        does_not_stay(Until::Idle, |state| state.lender() == Some(1));
     }
 
     /// A thread that is lent a core, and goes home if it sees that it has been.
-    fn does_not_stay(until: Until, sees: fn(&Loan) -> bool) {
+    fn does_not_stay(until: Until, sees: fn(&LendState) -> bool) {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
         model.check(move || {
@@ -246,19 +245,19 @@ mod models {
                 thread::spawn(move || _ = thread.lend(1, until))
             };
             let is_there = thread.core.load(Ordering::SeqCst) == 1;
-            if sees(&thread.loan) {
+            if sees(&thread.state) {
                 thread.goes_home();
             }
             lender.join().unwrap();
             assert!(
                 !is_there
-                    || thread.loan.is_home() && thread.core.load(Ordering::SeqCst) == Thread::OWN
+                    || thread.state.is_home() && thread.core.load(Ordering::SeqCst) == Thread::OWN
             );
         });
     }
 
     #[test]
-    fn nobody_moves_a_thread_that_has_ended() {
+    fn no_lender_moves_a_thread_that_has_ended() {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
         model.check(|| {
@@ -274,12 +273,12 @@ mod models {
                         moves(1);
                         true
                     };
-                    if thread.loan.lend(1, Until::Unlocked, lends, || moves(Thread::OWN)) {
-                        thread.loan.take_back(1, || moves(Thread::OWN));
+                    if thread.state.lend(1, Until::Unlocked, lends, || moves(Thread::OWN)) {
+                        thread.state.take_back(1, || moves(Thread::OWN));
                     }
                 })
             };
-            thread.loan.close(|| thread.move_to(Thread::OWN));
+            thread.state.close(|| thread.move_to(Thread::OWN));
             has_ended.store(true, Ordering::SeqCst);
             lender.join().unwrap();
         });

@@ -7,30 +7,30 @@ use evenkeel_machine::{Nanos, PerKind};
 use evenkeel_model::{BadEdge, TaskGraph, TaskId};
 use evenkeel_policy::graph::{GraphPolicy, Team};
 
-use crate::central::{Board, Desk, summon};
+use crate::central::{CentralScheduler, TaskSource, wake_for_tasks};
 use crate::job::JobRef;
 use crate::registry::Registry;
 use crate::worker::Worker;
 
 use super::expected::{Expected, Note, have_changed};
 
-/// See the file's head.
-pub struct Guided {
+/// The task source for the runs of a recorded graph.
+pub struct ScheduledGraph {
     state: Mutex<State>,
     expected: Expected,
     graph: TaskGraph,
 }
 
 struct State {
-    desk: Desk,
-    /// By task.
+    scheduler: CentralScheduler,
+    /// Indexed by task.
     jobs: Vec<JobRef>,
-    /// What it was planned with last.
+    /// Costs that the current plan was made with.
     planned: Option<Vec<PerKind<f64>>>,
 }
 
-impl Guided {
-    /// A graph whose tasks were recorded with these notes.
+impl ScheduledGraph {
+    /// A graph of tasks that were recorded with these notes.
     ///
     /// # Errors
     /// An edge that runs backwards.
@@ -45,12 +45,12 @@ impl Guided {
         let graph = TaskGraph::new(tasks, edges.collect())?;
         let team = Team {
             kinds: registry.team.places.iter().map(|place| place.kind).collect(),
-            pace: expected.paces(&registry.costs),
+            pace: expected.unit_costs(&registry.costs),
             link: None,
         };
-        let desk = Desk::new(policy, graph.clone(), team);
+        let scheduler = CentralScheduler::new(policy, graph.clone(), team);
         Ok(Self {
-            state: Mutex::new(State { desk, jobs: Vec::new(), planned: None }),
+            state: Mutex::new(State { scheduler, jobs: Vec::new(), planned: None }),
             expected,
             graph,
         })
@@ -60,26 +60,27 @@ impl Guided {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// By task, what runs it.
+    /// Sets the job of each task.
     pub fn run_by(&self, jobs: Vec<JobRef>) {
         self.lock().jobs = jobs;
     }
 
     /// A run begins: plans it, unless it has been planned at about the same costs.
     fn begin(&self, registry: &Registry) {
-        let paces = self.expected.paces(&registry.costs);
+        let unit_costs = self.expected.unit_costs(&registry.costs);
         let kinds = registry.team.kinds.iter().map(|kind| kind.id);
         let mut state = self.lock();
-        if state.planned.as_ref().is_some_and(|planned| !have_changed(planned, &paces, kinds)) {
-            state.desk.again();
+        if state.planned.as_ref().is_some_and(|planned| !have_changed(planned, &unit_costs, kinds))
+        {
+            state.scheduler.again();
         } else {
-            state.planned = Some(paces.clone());
-            state.desk.plan(paces);
+            state.planned = Some(unit_costs.clone());
+            state.scheduler.plan(unit_costs);
         }
         let tasks = || (0..self.graph.tasks.len() as u32).map(TaskId);
-        tasks().for_each(|task| state.desk.created(task, self.graph.predecessors(task)));
+        tasks().for_each(|task| state.scheduler.created(task, self.graph.predecessors(task)));
         let roots = tasks().filter(|&task| self.graph.predecessors(task).is_empty());
-        roots.for_each(|task| state.desk.ready(task, None));
+        roots.for_each(|task| state.scheduler.ready(task, None));
     }
 
     /// A task took a worker so long: the cost of its name is learnt.
@@ -101,49 +102,49 @@ impl Guided {
     ) -> Option<TaskId> {
         let registry = worker.registry();
         let mut state = self.lock();
-        state.desk.done(worker.index, task, time);
-        released.iter().for_each(|&task| state.desk.ready(task, Some(worker.index)));
-        let next = if asks { state.desk.take(worker.index) } else { None };
+        state.scheduler.done(worker.index, task, time);
+        released.iter().for_each(|&task| state.scheduler.ready(task, Some(worker.index)));
+        let next = if asks { state.scheduler.take(worker.index) } else { None };
         drop(state);
-        summon(self, registry, Some(worker.index), released.len().max(1));
+        wake_for_tasks(self, registry, Some(worker.index), released.len().max(1));
         next
     }
 }
 
-impl Board for Guided {
+impl TaskSource for ScheduledGraph {
     fn take(&self, worker: &Worker) -> Option<JobRef> {
         let mut state = self.lock();
-        let job = state.desk.take(worker.index).map(|task| state.jobs[task.index()])?;
+        let job = state.scheduler.take(worker.index).map(|task| state.jobs[task.index()])?;
         drop(state);
-        summon(self, worker.registry(), Some(worker.index), 1);
+        wake_for_tasks(self, worker.registry(), Some(worker.index), 1);
         Some(job)
     }
 
-    fn at_desk(&self, f: &mut dyn FnMut(&mut Desk)) {
-        f(&mut self.lock().desk);
+    fn with_scheduler(&self, f: &mut dyn FnMut(&mut CentralScheduler)) {
+        f(&mut self.lock().scheduler);
     }
 }
 
 /// A run under way: workers find its tasks until this is dropped.
-pub struct UnderWay<'a> {
+pub struct ActiveRun<'a> {
     registry: &'a Registry,
-    board: Arc<dyn Board>,
+    source: Arc<dyn TaskSource>,
 }
 
-impl<'a> UnderWay<'a> {
+impl<'a> ActiveRun<'a> {
     /// Begins a run, by a worker.
-    pub fn begin(guided: &Arc<Guided>, worker: &'a Worker) -> Self {
+    pub fn begin(scheduled: &Arc<ScheduledGraph>, worker: &'a Worker) -> Self {
         let registry = worker.registry();
-        guided.begin(registry);
-        let board: Arc<dyn Board> = Arc::<Guided>::clone(guided);
-        registry.central.open(Arc::clone(&board));
-        summon(&*board, registry, Some(worker.index), registry.team.places.len());
-        Self { registry, board }
+        scheduled.begin(registry);
+        let source: Arc<dyn TaskSource> = Arc::<ScheduledGraph>::clone(scheduled);
+        registry.central.open(Arc::clone(&source));
+        wake_for_tasks(&*source, registry, Some(worker.index), registry.team.places.len());
+        Self { registry, source }
     }
 }
 
-impl Drop for UnderWay<'_> {
+impl Drop for ActiveRun<'_> {
     fn drop(&mut self) {
-        self.registry.central.close(&self.board);
+        self.registry.central.close(&self.source);
     }
 }

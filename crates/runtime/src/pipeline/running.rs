@@ -6,15 +6,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::Spawner;
 use crate::registry::Registry;
 
-use super::ahead::Ahead;
 use super::chain::Accept;
+use super::prefetch::Prefetch;
 
-/// A source and the stages behind it. Whoever has the *baton* may ask the source. There is one:
-/// with a task that asks, or, while as many items are under way as may be, laid down here.
-pub struct Line<I: Iterator, A> {
+/// A source and the stages behind it. The worker with the *baton* may ask the source. There is one
+/// baton: with a task that asks, or left here while as many items are under way as may be.
+pub struct RunningPipeline<I: Iterator, A> {
     items: Mutex<Items<I>>,
     waiting: Mutex<Waiting<I::Item>>,
-    ahead: Ahead,
+    prefetch: Prefetch,
     first: A,
 }
 
@@ -26,11 +26,11 @@ struct Items<I> {
 struct Waiting<T> {
     /// Tickets: how many more items may be under way.
     free: usize,
-    /// Whether the baton has been laid down: the next ticket that is given back goes with it.
+    /// True if the baton is here: the next ticket that is given back goes with it.
     baton: bool,
     /// Items, and their numbers, that have been taken for others, the first first: as many as there
-    /// are tasks to begin with one ([`Line::begin`]).
-    ahead: VecDeque<(u64, T)>,
+    /// are tasks to begin with one ([`RunningPipeline::begin`]).
+    prefetched: VecDeque<(u64, T)>,
 }
 
 /// What goes with an item from stage to stage.
@@ -40,59 +40,58 @@ pub struct Flow<'scope> {
     pub spawner: Spawner<'scope>,
     /// The item's way out.
     pub exit: &'scope dyn Exit,
-    /// To be told of who is at work.
-    pub ahead: &'scope Ahead,
+    /// Told of workers that are at work in a stage.
+    pub prefetch: &'scope Prefetch,
 }
 
-/// Where items leave.
+/// The end of the pipeline.
 pub trait Exit: Sync {
     /// An item has left.
     fn leave<'scope>(&'scope self, spawner: Spawner<'scope>);
 }
 
-/// What is locked here is whole at any time: a panic of the source leaves a source that is not
-/// asked again.
+/// Locks data that is consistent even after a panic: a source that panicked is not asked again.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<I, A> Line<I, A>
+impl<I, A> RunningPipeline<I, A>
 where
     I: Iterator<Item: Send> + Send,
     A: Accept<I::Item>,
 {
     /// Nothing is under way; so many items may be, at least one.
     pub fn new(iterator: I, in_flight: usize, registry: &Registry, first: A) -> Self {
-        // The first ticket is that of whoever calls `feed` first.
-        let waiting = Waiting { free: in_flight - 1, baton: false, ahead: VecDeque::new() };
+        // The first ticket goes with the first call of `feed`.
+        let waiting = Waiting { free: in_flight - 1, baton: false, prefetched: VecDeque::new() };
         let items = Items { iterator, taken: 0 };
         Self {
             items: Mutex::new(items),
             waiting: Mutex::new(waiting),
-            ahead: Ahead::new(registry),
+            prefetch: Prefetch::new(registry),
             first,
         }
     }
 
-    /// With the baton and a ticket: takes an item, passes the baton on, and goes with the item.
-    /// Before that, where slow workers lack them, items for these: then its own is the one that has
-    /// waited longest, so that none waits for long.
+    /// Called with the baton and a ticket: takes an item, passes the baton on, and goes with the
+    /// item. If slow workers lack items, it takes some for them first: its own is then the one that
+    /// has waited longest.
     pub fn feed<'scope>(&'scope self, spawner: Spawner<'scope>) {
         // No more is asked of the source once something has failed.
         while !spawner.is_cancelled()
-            && let Some(item) = self.ahead.watch(|| self.ask())
+            && let Some(item) = self.prefetch.watch(|| self.ask())
         {
             let (own, has_ticket) = {
                 let mut waiting = lock(&self.waiting);
-                waiting.ahead.push_back(item);
+                waiting.prefetched.push_back(item);
                 let free = waiting.free.checked_sub(1);
                 waiting.baton = free.is_none();
                 waiting.free = free.unwrap_or(0);
-                let is_left =
-                    free.is_some() && self.ahead.may_have(waiting.ahead.len(), spawner.registry());
-                (if is_left { None } else { waiting.ahead.pop_front() }, free.is_some())
+                let is_left = free.is_some()
+                    && self.prefetch.may_have(waiting.prefetched.len(), spawner.registry());
+                (if is_left { None } else { waiting.prefetched.pop_front() }, free.is_some())
             };
-            let flow = Flow { spawner, exit: self, ahead: &self.ahead };
+            let flow = Flow { spawner, exit: self, prefetch: &self.prefetch };
             let Some((number, item)) = own else {
                 spawner.spawn_untimed(move || self.begin(flow));
                 continue;
@@ -104,9 +103,9 @@ where
         }
     }
 
-    /// Goes with an item that was taken for whoever comes here.
+    /// Goes with an item that was taken ahead.
     fn begin<'scope>(&'scope self, flow: Flow<'scope>) {
-        let item = lock(&self.waiting).ahead.pop_front();
+        let item = lock(&self.waiting).prefetched.pop_front();
         if let Some((number, item)) = item {
             self.first.accept(number, item, flow);
         }
@@ -114,7 +113,7 @@ where
 
     /// The next item, and its number.
     fn ask(&self) -> Option<(u64, I::Item)> {
-        // Only who has the baton comes here: nobody waits while the source works.
+        // Only the worker with the baton comes here: none waits while the source works.
         let mut items = lock(&self.items);
         let item = items.iterator.next()?;
         items.taken += 1;
@@ -122,7 +121,7 @@ where
     }
 }
 
-impl<I, A> Exit for Line<I, A>
+impl<I, A> Exit for RunningPipeline<I, A>
 where
     I: Iterator<Item: Send> + Send,
     A: Accept<I::Item>,
@@ -151,10 +150,11 @@ mod tests {
     fn a_source_is_not_asked_once_something_has_failed() {
         let (pool, asked) = (Pool::builder().workers(1).build().unwrap(), AtomicUsize::new(0));
         let source = (0..3_u8).inspect(|_| _ = asked.fetch_add(1, Ordering::Relaxed));
-        let line = Line::new(source, 2, &pool.registry, Start(PhantomData::<fn(u8)>).link(End));
+        let pipeline =
+            RunningPipeline::new(source, 2, &pool.registry, Start(PhantomData::<fn(u8)>).link(End));
         pool.scope(|s| {
             s.cancel();
-            line.feed(s.spawner());
+            pipeline.feed(s.spawner());
         });
         assert_eq!(asked.load(Ordering::Relaxed), 0);
     }

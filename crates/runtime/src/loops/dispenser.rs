@@ -1,5 +1,5 @@
-//! Who gets which iterations: the policy, and what it needs around it where workers are threads.
-//! Sequential; the loop keeps it behind a mutex.
+//! The chunk dispenser: which worker gets which iterations. It is the policy, with what that needs
+//! where workers are threads; sequential code, behind the loop's mutex.
 
 use evenkeel_machine::{KindId, Nanos, PerKind};
 use evenkeel_policy::loops::tail::{self, Faster};
@@ -8,21 +8,19 @@ use evenkeel_policy::loops::{LoopPolicy, equal_piece};
 use super::Schedule;
 
 /// A chunk that took this long tells how long an iteration takes.
-const TELLING: Nanos = Nanos::from_micros(1);
-/// What taking a chunk costs: a mutex that others want, the lines of memory behind it, two looks at
-/// the clock, what the policy notes. (Measured from loops' times with chunks of several lengths:
-/// 0.45 to 0.95 us.)
-const TAKING: Nanos = Nanos(500);
-/// No chunk, on the kind of core that has told how long an iteration takes, and no piece of a share
-/// should take longer, however long the loop: for so long nobody can help with it.
+const MEASURABLE: Nanos = Nanos::from_micros(1);
+/// The cost of taking a chunk: a contended mutex, the lines of memory behind it, two looks at the
+/// clock, the policy's notes. (From loops' times with chunks of several lengths: 0.45 to 0.95 us.)
+const TAKE_COST: Nanos = Nanos(500);
+/// No chunk and no piece of a share takes longer than this on the measured kind of core: for so
+/// long no other worker can help with it.
 const LONGEST: Nanos = Nanos::from_micros(400);
-/// What a loop took the last time counts unless its first chunk takes longer by more than this.
-/// (Where each worker begins with a part of its own, pieces of that are as long as suits what is
-/// seen from the first on.)
-const CONTRADICTION: f64 = 8.0;
+/// The time of the last run counts unless the first chunk takes so many times as long. (If each
+/// worker begins with a part of its own, pieces of that follow what is seen from the first on.)
+const CHANGED: f64 = 8.0;
 /// The first chunk of a loop that is remembered is at most this part of a worker's fair share: it
 /// may be another loop by now.
-const CONFIRMING: u64 = 4;
+const CONFIRMED_BY: u64 = 4;
 
 /// How long a piece of a share should take, at least (in a short loop, less) and at most: long
 /// enough that taking it does not count, and others can help with the rest soon.
@@ -30,12 +28,12 @@ const PIECE: (Nanos, Nanos) = (Nanos::from_micros(25), LONGEST);
 /// Between these, a piece is what is left of the loop / (so many x workers).
 const PIECES_LEFT: u64 = 4;
 
-/// What is known of a loop from the times before.
+/// What is known of a loop from past runs.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Before<'a> {
+pub struct PastRuns<'a> {
     /// Nanoseconds per iteration.
-    pub pace: Option<f64>,
-    /// By worker, how fast that one was, in any unit; empty: nothing is known.
+    pub iteration_ns: Option<f64>,
+    /// Indexed by worker: its speed, in any unit. Empty: nothing is known.
     pub speeds: &'a [f64],
 }
 
@@ -46,21 +44,21 @@ pub struct Chunk {
     pub count: u64,
 }
 
-/// See the file's head.
-pub struct Hand {
+/// Hands out a loop's iterations in chunks.
+pub struct ChunkDispenser {
     schedule: Schedule,
     iterations: u64,
     /// Iterations that no worker has: those that the policy (or the sizing) has not handed out, and
     /// those in shares.
     left: u64,
     places: Box<[Place]>,
-    /// How many places nobody has.
+    /// How many places are free.
     free: usize,
     stage: Stage,
-    /// By kind, iterations done and the time they took.
+    /// Indexed by kind: iterations done and the time they took.
     done: PerKind<(u64, Nanos)>,
-    /// How many the first piece on each kind has at most, where there was no sizing: it may be
-    /// another loop by now.
+    /// The most iterations of the first piece on each kind, without sizing: it may be another loop
+    /// by now.
     first: Option<u64>,
 }
 
@@ -68,14 +66,13 @@ pub struct Hand {
 #[derive(Clone, Copy, Default)]
 struct Place {
     is_taken: bool,
-    /// What it has been handed out and has not begun. Taken piece by piece, so that others can help
-    /// with what turns out to be too much.
+    /// Iterations handed out and not begun. They are taken piece by piece, so that others can help.
     share: Chunk,
     /// While a chunk is being done: the kind of the core that does it, when it began, and how many
     /// iterations it has.
     at_work: Option<(KindId, Nanos, u64)>,
-    /// Whether whoever had it has left what is there to others: its share, and what the policy has
-    /// yet for it.
+    /// True if its worker has left the rest to others: the share, and what the policy still has for
+    /// it.
     has_declined: bool,
     /// Iterations that the worker of this number has done, at whatever place, and when it had,
     /// since the loop began.
@@ -86,17 +83,17 @@ enum Stage {
     /// How many iterations make a chunk is being found out. By place, how many it had last;
     /// nanoseconds per iteration of a chunk that took long enough to tell, and of all chunks of the
     /// last time that has not been confirmed.
-    Sizing { next: u64, last: Box<[u64]>, told: Option<f64>, remembered: Option<f64> },
+    Sizing { next: u64, last: Box<[u64]>, measured: Option<f64>, remembered: Option<f64> },
     /// The policy hands out what comes after this many iterations, in chunks of `unit` at least.
     Policy { after: u64, unit: u64, policy: Box<dyn LoopPolicy> },
     /// Nothing is handed out any more.
     Over,
 }
 
-impl Hand {
-    /// So many iterations for so many workers, at least one.
-    pub fn new(schedule: Schedule, iterations: u64, workers: usize, before: Before<'_>) -> Self {
-        let mut hand = Self {
+impl ChunkDispenser {
+    /// A dispenser of so many iterations for so many workers, at least one.
+    pub fn new(schedule: Schedule, iterations: u64, workers: usize, before: PastRuns<'_>) -> Self {
+        let mut dispenser = Self {
             schedule,
             iterations,
             left: iterations,
@@ -107,21 +104,24 @@ impl Hand {
             first: None,
         };
         // The first chunk is to confirm it: short, and of a loop of few iterations, few.
-        let most = iterations / (CONFIRMING * workers as u64);
-        let first = before.pace.map(|pace| within(TELLING, pace).min(most).max(1));
+        let most = iterations / (CONFIRMED_BY * workers as u64);
+        let first = before
+            .iteration_ns
+            .map(|iteration_ns| within(MEASURABLE, iteration_ns).min(most).max(1));
         if !schedule.needs_unit() {
-            hand.begin_policy(0, 1, before.speeds);
-        } else if let Some(pace) =
-            before.pace.filter(|_| schedule.is_kept() && !before.speeds.is_empty())
+            dispenser.begin_policy(0, 1, before.speeds);
+        } else if let Some(iteration_ns) =
+            before.iteration_ns.filter(|_| schedule.is_kept() && !before.speeds.is_empty())
         {
-            // Where each begins is known, and sizing would have them begin elsewhere.
-            hand.first = first;
-            hand.begin_policy(0, hand.unit(0, pace), before.speeds);
+            // Each worker's beginning is known, and sizing would begin elsewhere.
+            dispenser.first = first;
+            dispenser.begin_policy(0, dispenser.unit(0, iteration_ns), before.speeds);
         } else {
             let last = vec![first.unwrap_or_default(); workers].into();
-            hand.stage = Stage::Sizing { next: 0, last, told: None, remembered: before.pace };
+            dispenser.stage =
+                Stage::Sizing { next: 0, last, measured: None, remembered: before.iteration_ns };
         }
-        hand
+        dispenser
     }
 
     fn begin_policy(&mut self, after: u64, unit: u64, speeds: &[f64]) {
@@ -132,17 +132,17 @@ impl Hand {
 
     /// Iterations of a chunk that costs least, where so many have been handed out and one takes so
     /// many nanoseconds.
-    fn unit(&self, after: u64, pace: f64) -> u64 {
+    fn unit(&self, after: u64, iteration_ns: f64) -> u64 {
         let share = (self.iterations - after) / self.places.len() as u64;
-        within(chunk(span(share, pace)).min(LONGEST), pace).max(1)
+        within(chunk(span(share, iteration_ns)).min(LONGEST), iteration_ns).max(1)
     }
 
-    /// Whether there is a place for somebody more.
+    /// True if one more worker may come in.
     pub const fn has_place(&self) -> bool {
         self.free > 0
     }
 
-    /// A place for a worker: its own where that is free. None: all are taken.
+    /// A place for a worker: its own if that is free. None: all are taken.
     pub fn place(&mut self, worker: usize) -> Option<usize> {
         let own =
             Some(worker).filter(|&own| self.places.get(own).is_some_and(|place| !place.is_taken));
@@ -152,9 +152,9 @@ impl Hand {
         Some(place)
     }
 
-    /// The next chunk for whoever has a place. One for whom nothing is left takes the place of a
-    /// worker that has not come, then a part of somebody's share, then the place of a worker that
-    /// has left. None: nothing is left, or nothing that faster workers would not end sooner.
+    /// The next chunk for the worker at a place. A worker that is given nothing takes the place of
+    /// one that has not come, then a part of another's share, then the place of one that has left.
+    /// None: nothing is left that faster workers would not end sooner.
     pub fn take(&mut self, place: &mut usize, kind: KindId, now: Nanos) -> Option<Chunk> {
         while self.places[*place].share.count == 0 {
             if let Some(chunk) = self.hand_out(*place, kind) {
@@ -185,25 +185,25 @@ impl Hand {
         Some(piece)
     }
 
-    /// The place of a worker that has declined, and what the policy has for it yet. Others are not
-    /// invited to it: of those who are idle most would decline, too.
+    /// The place of a worker that has declined, for what the policy still has for it. Other workers
+    /// are not invited: most idle ones would decline, too.
     fn left_behind(&mut self) -> Option<usize> {
         let place = self.places.iter().position(|place| place.has_declined)?;
         self.places[place].has_declined = false;
         Some(place)
     }
 
-    /// Whether whoever has this place has left the rest of the loop to faster workers.
+    /// True if the worker at this place has left the rest of the loop to faster workers.
     pub fn has_declined(&self, place: usize) -> bool {
         self.places[place].has_declined
     }
 
     fn hand_out(&mut self, place: usize, kind: KindId) -> Option<Chunk> {
         match &mut self.stage {
-            Stage::Sizing { next, last, told, remembered } => {
+            Stage::Sizing { next, last, measured, remembered } => {
                 // Doubling: the chunk that tells is about as long as all before it. It has to be
                 // confirmed by another.
-                let is_known = told.is_some() || remembered.is_some();
+                let is_known = measured.is_some() || remembered.is_some();
                 let longer = if is_known { last[place] } else { last[place].saturating_mul(2) };
                 let count =
                     Some(longer.max(1).min(self.iterations - *next)).filter(|&count| count > 0)?;
@@ -219,8 +219,8 @@ impl Hand {
         }
     }
 
-    /// Whether shares are taken piece by piece: those that follow from a ratio that was sampled,
-    /// which may have been wrong or have changed.
+    /// The least piece of a share, if shares are taken piece by piece: those that follow from a
+    /// sampled ratio, which may have been wrong or have changed.
     fn pieces(&self) -> Option<u64> {
         match &self.stage {
             Stage::Policy { unit, .. } if self.schedule.samples() => Some(*unit),
@@ -233,7 +233,7 @@ impl Hand {
     fn piece(&self, place: usize, kind: KindId) -> Chunk {
         let share = self.places[place].share;
         let count = self.pieces().map_or(share.count, |unit| {
-            if let Some(first) = self.first.filter(|_| self.pace(kind).is_none()) {
+            if let Some(first) = self.first.filter(|_| self.iteration_ns(kind).is_none()) {
                 return first.min(share.count);
             }
             let piece = self.left / (PIECES_LEFT * self.places.len() as u64);
@@ -247,20 +247,26 @@ impl Hand {
 
     /// The shortest piece of a share that is worth to be taken on a kind.
     fn least(&self, unit: u64, kind: KindId) -> u64 {
-        // Of a short loop no longer than the chunk that costs least, where that has been found out.
-        let pace = self.fastest_pace().filter(|_| self.schedule.needs_unit());
-        self.within(pace.map_or(PIECE.0, |pace| PIECE.0.min(span(unit, pace))), unit, kind)
+        // In a short loop, no longer than the chunk that costs least, once that has been found out.
+        let iteration_ns = self.fastest_iteration_ns().filter(|_| self.schedule.needs_unit());
+        self.within(
+            iteration_ns.map_or(PIECE.0, |iteration_ns| PIECE.0.min(span(unit, iteration_ns))),
+            unit,
+            kind,
+        )
     }
 
     /// Iterations that take so long on a kind, where that has been seen.
     fn within(&self, span: Nanos, unit: u64, kind: KindId) -> u64 {
-        self.pace(kind).map_or(unit, |pace| within(span, pace)).max(1)
+        self.iteration_ns(kind).map_or(unit, |iteration_ns| within(span, iteration_ns)).max(1)
     }
 
     /// The second half of the longest share.
     fn help(&mut self) -> Option<Chunk> {
-        // What a chunk was to be may be too much, of a loop that is not what it was.
-        let most = self.fastest_pace().map_or(u64::MAX, |pace| within(LONGEST, pace));
+        // The planned chunk may be too long if the loop is not what it was.
+        let most = self
+            .fastest_iteration_ns()
+            .map_or(u64::MAX, |iteration_ns| within(LONGEST, iteration_ns));
         let unit = self.pieces().unwrap_or(1).min(most);
         let longest =
             self.places.iter_mut().map(|place| &mut place.share).max_by_key(|share| share.count)?;
@@ -270,7 +276,7 @@ impl Hand {
     }
 
     /// Nanoseconds per iteration on a kind, as far as it has been seen.
-    pub fn pace(&self, kind: KindId) -> Option<f64> {
+    pub fn iteration_ns(&self, kind: KindId) -> Option<f64> {
         let (count, time) = self.done[kind];
         (count > 0).then(|| time.0 as f64 / count as f64)
     }
@@ -284,22 +290,25 @@ impl Hand {
         if at_work().next().is_none() {
             return false;
         }
-        let Some(own) = self.pace(kind) else { return false };
+        let Some(own) = self.iteration_ns(kind) else { return false };
         let faster = at_work().map(|(kind, since, count)| {
-            let pace = self.pace(kind)?;
-            Some(Faster { free_at: now.max(since.saturating_add(span(count, pace))), pace })
+            let iteration_ns = self.iteration_ns(kind)?;
+            Some(Faster {
+                free_at: now.max(since.saturating_add(span(count, iteration_ns))),
+                pace: iteration_ns,
+            })
         });
         let Some(mut faster) = faster.collect::<Option<Vec<_>>>() else { return false };
         tail::leaves(now.saturating_add(span(count, own)), count, left, &mut faster)
     }
 
-    /// How long the chunks that are out may take, on the kind of core that has told; pieces are
-    /// short at the end.
-    pub fn patience(&self) -> Nanos {
+    /// How long the chunks that are out may take, on the measured kind of core; pieces are short at
+    /// the end.
+    pub fn longest_chunk_time(&self) -> Nanos {
         match &self.stage {
-            Stage::Policy { unit, .. } if !self.schedule.samples() => {
-                self.fastest_pace().map_or(Nanos::ZERO, |pace| LONGEST.min(span(*unit, pace)))
-            }
+            Stage::Policy { unit, .. } if !self.schedule.samples() => self
+                .fastest_iteration_ns()
+                .map_or(Nanos::ZERO, |iteration_ns| LONGEST.min(span(*unit, iteration_ns))),
             Stage::Sizing { .. } | Stage::Policy { .. } | Stage::Over => Nanos::ZERO,
         }
     }
@@ -317,27 +326,29 @@ impl Hand {
         }
     }
 
-    /// While sizing: two chunks have to tell, and the faster counts. One alone may have met an
-    /// interrupt, or the first touch of a page. Of a loop that is remembered one is enough, however
-    /// short.
+    /// Sizing: two chunks have to be long enough to measure, and the faster counts. One alone may
+    /// have met an interrupt, or the first touch of a page. In a loop that is remembered one is
+    /// enough, however short.
     fn size(&mut self, count: u64, time: Nanos) {
-        let Stage::Sizing { next, last, told, remembered } = &mut self.stage else { return };
+        let Stage::Sizing { next, last, measured, remembered } = &mut self.stage else { return };
         let seen = time.0.max(1) as f64 / count as f64;
         let was_remembered = remembered.take();
-        let confirmed = was_remembered.filter(|remembered| seen <= CONTRADICTION * remembered);
+        let confirmed = was_remembered.filter(|remembered| seen <= CHANGED * remembered);
         if was_remembered.is_some() && confirmed.is_none() {
             // Chunks are as long as suited what it was.
-            last.iter_mut().for_each(|it| *it = within(TELLING, seen).clamp(1, *it));
+            last.iter_mut().for_each(|it| *it = within(MEASURABLE, seen).clamp(1, *it));
         }
-        let earlier = std::mem::replace(told, Some(seen).filter(|_| time >= TELLING));
-        let Some(pace) = confirmed.or_else(|| Some(earlier?.min((*told)?))) else { return };
+        let earlier = std::mem::replace(measured, Some(seen).filter(|_| time >= MEASURABLE));
+        let Some(iteration_ns) = confirmed.or_else(|| Some(earlier?.min((*measured)?))) else {
+            return;
+        };
         let next = *next;
-        let unit = self.unit(next, pace).min(within(LONGEST, seen)).max(1);
+        let unit = self.unit(next, iteration_ns).min(within(LONGEST, seen)).max(1);
         self.begin_policy(next, unit, &[]);
     }
 
     /// Nanoseconds per iteration on the fastest kind that has done some: what to remember.
-    pub fn fastest_pace(&self) -> Option<f64> {
+    pub fn fastest_iteration_ns(&self) -> Option<f64> {
         self.done
             .0
             .iter()
@@ -345,17 +356,17 @@ impl Hand {
             .map(|&(count, time)| time.0 as f64 / count as f64)
     }
 
-    /// By worker, iterations per nanosecond from the beginning of the loop to the end of its last:
-    /// what it may begin with the next time, so that all end together. (Not how many it did: who is
-    /// done early finds little that is worth to be helped with, and would have less from time to
-    /// time.)
+    /// Indexed by worker: iterations per nanosecond from the beginning of the loop to the end of
+    /// its last chunk. The next run begins with these, so that all end together. (Counts alone
+    /// would not do: a worker that is done early finds little to help with, and would have less
+    /// each time.)
     pub fn speeds(&self) -> impl ExactSizeIterator<Item = f64> + Clone {
         self.places
             .iter()
             .map(|Place { did: (count, end), .. }| *count as f64 / end.0.max(1) as f64)
     }
 
-    /// Whether it was stopped.
+    /// True if it was stopped.
     pub const fn is_over(&self) -> bool {
         matches!(self.stage, Stage::Over)
     }
@@ -367,20 +378,19 @@ impl Hand {
     }
 }
 
-/// How long chunks of such a share should take: of length x there are share / x to take, and who
-/// has the last one is late by half of it in the mean. The sum is least at x = sqrt(2 taking
-/// share).
+/// How long chunks of such a share should take. There are share / x chunks of length x to take, and
+/// the last one is late by x / 2 in the mean: the sum is least at x = sqrt(2 * take * share).
 fn chunk(share: Nanos) -> Nanos {
-    Nanos((2.0 * TAKING.0 as f64 * share.0 as f64).sqrt() as u64)
+    Nanos((2.0 * TAKE_COST.0 as f64 * share.0 as f64).sqrt() as u64)
 }
 
-/// Iterations of such a pace that take so long.
-fn within(span: Nanos, pace: f64) -> u64 {
-    (span.0 as f64 / pace.max(f64::MIN_POSITIVE)) as u64
+/// Iterations that take so long, at so many nanoseconds each.
+fn within(span: Nanos, iteration_ns: f64) -> u64 {
+    (span.0 as f64 / iteration_ns.max(f64::MIN_POSITIVE)) as u64
 }
 
-fn span(iterations: u64, pace: f64) -> Nanos {
-    Nanos((iterations as f64 * pace) as u64)
+fn span(iterations: u64, iteration_ns: f64) -> Nanos {
+    Nanos((iterations as f64 * iteration_ns) as u64)
 }
 
 #[cfg(test)]
