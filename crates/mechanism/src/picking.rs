@@ -67,8 +67,9 @@ pub trait Scene {
     fn allows(&self, thread: ThreadId, core: CoreId) -> bool;
     /// The thread that the core ran last.
     fn last_on(&self, core: CoreId) -> Option<ThreadId>;
-    /// True if the core has no thread and will have none unless it gets one now.
-    fn is_free(&self, core: CoreId) -> bool;
+    /// True if the core has no thread, or none but this one, and will have none unless it gets one
+    /// now.
+    fn is_free_for(&self, core: CoreId, thread: ThreadId) -> bool;
     /// The running thread of the core, if an arrival may preempt it, and the queue that it belongs
     /// to.
     fn preemptible(&self, core: CoreId) -> Option<(Candidate, QueueId)>;
@@ -168,7 +169,9 @@ pub fn idle_core<S: Scene>(
     last: Option<CoreId>,
 ) -> Option<CoreId> {
     let fits = |&core: &CoreId| {
-        scene.is_free(core) && scene.service(core).serves(queue) && scene.allows(thread, core)
+        scene.is_free_for(core, thread)
+            && scene.service(core).serves(queue)
+            && scene.allows(thread, core)
     };
     if !prefer.is_empty() {
         return prefer.iter().copied().find(fits);

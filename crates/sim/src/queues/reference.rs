@@ -68,7 +68,7 @@ impl<L: Listener> Scene for Shown<'_, '_, L> {
         (last != NONE).then_some(ThreadId(last))
     }
 
-    fn is_free(&self, core: CoreId) -> bool {
+    fn is_free_for(&self, core: CoreId, _: ThreadId) -> bool {
         self.mechanism.sets.is_idle(core.index()) && !self.mechanism.cores[core.index()].called
     }
 

@@ -7,7 +7,8 @@
 //! threads may run there.
 
 use evenkeel_machine::{CoreId, KindId, Nanos};
-use evenkeel_policy::{Choose, Event, Interest, Order, QueueId, Slice, State, ThreadId};
+use evenkeel_mechanism::picking;
+use evenkeel_policy::{Event, Interest, Order, QueueId, Slice, State, ThreadId};
 
 use super::kernel::Kernel;
 use super::mechanism::Mechanism;
@@ -161,23 +162,8 @@ impl<K: Kernel> Mechanism<K> {
         // A found thread runs where the kernel has it. It is given the core that it would have been
         // given at its start.
         let here = state.on.filter(|_| !(state.found && state.mask == Mask::Untouched));
-        let fits = |core: CoreId| {
-            let service = &self.services[core.index()];
-            let free = self.on_core[core.index()].is_none_or(|other| other == thread);
-            let shown = &self.cores[core.index()];
-            shown.online
-                && self.placed[core.index()].is_none()
-                && free
-                && service.serves(queue)
-                && self.allowed(thread, core)
-        };
         let prefer = &self.queues[queue.index()].prefer;
-        let found = if prefer.is_empty() {
-            here.filter(|&core| fits(core))
-                .or_else(|| self.machine.cores.iter().map(|core| core.id).find(|&core| fits(core)))
-        } else {
-            prefer.iter().copied().find(|&core| fits(core))
-        };
+        let found = picking::idle_core(self, thread, queue, prefer, here);
         if let Some(core) = found {
             return self.put(thread, core);
         }
@@ -187,95 +173,18 @@ impl<K: Kernel> Mechanism<K> {
     }
 
     fn preempt_for(&mut self, thread: ThreadId, queue: QueueId, margin: u64) {
-        let key = self.threads[thread.index()].order.key(self.stats[thread.index()].virtual_time);
-        let mut victim: Option<(u64, CoreId)> = None;
-        for core in self.machine.cores.iter().map(|core| core.id) {
-            let Some(other) = self.placed[core.index()] else { continue };
-            let compares = |other: QueueId| self.services[core.index()].compares(queue, other);
-            if !self.allowed(thread, core) || !self.stats[other.index()].queue.is_some_and(compares)
-            {
-                continue;
-            }
-            let other_key =
-                self.threads[other.index()].order.key(self.stats[other.index()].virtual_time);
-            if other_key > key.saturating_add(margin)
-                && victim.is_none_or(|(greatest, _)| other_key > greatest)
-            {
-                victim = Some((other_key, core));
-            }
-        }
-        if let Some((_, core)) = victim {
+        let cores = self.machine.cores.iter().map(|core| core.id);
+        let victim = picking::victim(self, &self.candidate(thread), queue, margin, cores);
+        if let Some(core) = victim {
             self.give_back(core);
             self.put(thread, core);
         }
     }
 
     fn pick_for(&mut self, core: CoreId) {
-        let by_tiers = || {
-            self.services[core.index()].tiers().iter().find_map(|tier| match tier.choose {
-                Choose::LeastKey => self.least_key(core, &tier.queues).map(|(_, thread)| thread),
-                Choose::MostLoaded => self.most_loaded(core, &tier.queues),
-            })
-        };
-        if let Some(thread) = self.guest(core).or_else(by_tiers) {
+        if let Some(thread) = picking::pick(self, core) {
             self.put(thread, core);
         }
-    }
-
-    /// The thread with the least key, and that key.
-    fn least_key(&self, core: CoreId, queues: &[QueueId]) -> Option<(u64, ThreadId)> {
-        let firsts = queues.iter().enumerate().filter_map(|(rank, &queue)| {
-            let (thread, key) = self.first_for(core, queue)?;
-            Some((key, rank, thread))
-        });
-        firsts.min().map(|(key, _, thread)| (key, thread))
-    }
-
-    /// The guest that a core takes up before those of its own.
-    fn guest(&self, core: CoreId) -> Option<ThreadId> {
-        let (key, guest) = self.least_key(core, self.guests[core.index()].queues())?;
-        (!self.had_guest(core) && self.is_far_behind(core, key)).then_some(guest)
-    }
-
-    /// True if a guest's turn on this core has just ended: it waits again.
-    fn had_guest(&self, core: CoreId) -> bool {
-        let place = self.last_on[core.index()].map(|thread| self.threads[thread.index()].place);
-        matches!(place, Some(Place::Queue(queue)) if self.guests[core.index()].contains(queue))
-    }
-
-    /// True if a key is so much less than those of a core's own threads that its thread may be a
-    /// guest there.
-    fn is_far_behind(&self, core: CoreId, key: u64) -> bool {
-        let service = &self.services[core.index()];
-        let own = service.own_queue().and_then(|own| self.first_for(core, own));
-        own.is_some_and(|(_, own)| self.guests[core.index()].comes_before(key, own))
-    }
-
-    /// True if a thread that a core takes from a queue is its guest.
-    fn is_guest(&self, core: CoreId, thread: ThreadId, queue: QueueId) -> bool {
-        let key =
-            || self.threads[thread.index()].order.key(self.stats[thread.index()].virtual_time);
-        let guests = &self.guests[core.index()];
-        guests.contains(queue) && !self.had_guest(core) && self.is_far_behind(core, key())
-    }
-
-    fn most_loaded(&self, core: CoreId, queues: &[QueueId]) -> Option<ThreadId> {
-        let mut best: Option<(u64, ThreadId)> = None;
-        for &queue in queues {
-            let waiting = self.queues[queue.index()].waiting.iter();
-            let weight = waiting
-                .map(|thread| {
-                    let order = &self.threads[thread.index()].order;
-                    u64::from(order.weight(self.stats[thread.index()].weight))
-                })
-                .sum();
-            if weight > best.map_or(0, |(greatest, _)| greatest)
-                && let Some((thread, _)) = self.first_for(core, queue)
-            {
-                best = Some((weight, thread));
-            }
-        }
-        best.map(|(_, thread)| thread)
     }
 
     /// A thread that waits, or is nowhere, gets a free core.
@@ -288,10 +197,8 @@ impl<K: Kernel> Mechanism<K> {
         if let Place::Queue(queue) = self.threads[thread.index()].place {
             self.dequeue(thread);
             self.raise_floor(thread, queue);
-            if let Some(adopt) = self.services[core.index()].adopt()
-                && adopt != queue
-                && !self.is_guest(core, thread, queue)
-            {
+            let key = self.candidate(thread).key();
+            if let Some(adopt) = picking::adopted_into(self, core, queue, key) {
                 self.belong(thread, adopt);
             }
         }

@@ -44,7 +44,8 @@ mod overflow;
 mod queue;
 mod queues;
 mod sampling;
-pub mod session;
+pub mod scene;
+mod session;
 mod thread;
 
 pub use mechanism::{Mechanism, Options};

@@ -3,7 +3,6 @@
 //! A queue is a plain list: the first is looked for when a core picks, which happens a few hundred
 //! times a second at most. That is what sets this mechanism apart from one inside the kernel.
 
-use evenkeel_machine::CoreId;
 use evenkeel_policy::{Order, QueueId, Start, ThreadId};
 
 use super::kernel::Kernel;
@@ -73,24 +72,5 @@ impl<K: Kernel> Mechanism<K> {
         }
         self.threads[thread.index()].place = Place::Nowhere;
         self.change(thread);
-    }
-
-    /// First of a queue, as this core sees it: thread and key.
-    pub(super) fn first_for(&self, core: CoreId, queue: QueueId) -> Option<(ThreadId, u64)> {
-        let waiting = self.queues[queue.index()].waiting.iter().copied();
-        let keyed = waiting.filter(|&thread| self.allowed(thread, core)).map(|thread| {
-            let (state, stats) = (&self.threads[thread.index()], &self.stats[thread.index()]);
-            let key = state.order.key(stats.virtual_time);
-            let key = match state.order {
-                Order::Deadline { postpone, .. }
-                    if !state.woken && self.last_on[stats.core.index()] == Some(thread) =>
-                {
-                    key.saturating_add(postpone[self.machine.distance(stats.core, core)].0)
-                }
-                _ => key,
-            };
-            (key, state.sequence, thread)
-        });
-        keyed.min().map(|(key, _, thread)| (thread, key))
     }
 }
