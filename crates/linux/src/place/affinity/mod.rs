@@ -44,8 +44,8 @@ mod overflow;
 mod queue;
 mod queues;
 mod sampling;
-pub mod scene;
-mod session;
+mod scene;
+pub mod session;
 mod thread;
 
 pub use mechanism::{Mechanism, Options};
