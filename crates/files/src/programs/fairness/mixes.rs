@@ -2,7 +2,7 @@
 //! times. Also the ten analytical workloads: four applications, each of one constant speedup
 //! factor.
 
-use super::{SOURCE, multi};
+use super::{SOURCE, multi, single};
 use crate::programs::args::Args;
 use crate::programs::build::{Builder, Context, compute};
 use crate::programs::entry::{Entry, WorkloadInfo};
