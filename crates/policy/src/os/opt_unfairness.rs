@@ -9,9 +9,9 @@
 //! goal_i += F_i x time since the last tick          deficit_i = goal_i - time of i on fast cores
 //! ```
 //!
-//! and A = least deficit on fast cores and B = greatest on slow ones trade places while `deficit_B
-//! - deficit_A > hysteresis`. The fractions are solved again when the set of runnable threads or a
-//! factor changes; goals keep what they have.
+//! and A = least deficit on fast cores and B = greatest on slow ones trade places while
+//! `deficit_B - deficit_A > hysteresis`. The fractions are solved again when the set of runnable
+//! threads or a factor changes; goals keep what they have.
 //!
 //! Limits of the model, and thus of the bound: it has one thread per application and a core for
 //! each. Threads of a larger application count separately, each with its own factor. With more
