@@ -390,7 +390,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "FACTOR", value_parser = parse::factor, allow_negative_numbers = true)]
     pub profile_from: Option<f64>,
     /// How clusters choose their clock: performance, schedutil, fixed=MHZ (of each kind the
-    /// operating point nearest to it)
+    /// highest operating point not above it, else the lowest)
     #[arg(long, value_name = "GOVERNOR", default_value = "performance", value_parser =
         parse::governor)]
     pub governor: Governor,
