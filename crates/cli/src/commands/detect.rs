@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use evenkeel_linux::calibrate::Calibration;
-use evenkeel_linux::here::Measure;
+use evenkeel_linux::here::{Here, Measure};
 use evenkeel_machine::Machine;
 use evenkeel_machine::discover::{CacheRow, EvidenceRow, KindReport, Report};
 use serde_json::json;
