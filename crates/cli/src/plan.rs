@@ -111,50 +111,67 @@ pub struct Finished {
     pub notes: Vec<String>,
 }
 
+/// The name of the machine.
+///
+/// # Errors
+/// None is given.
+fn named_machine(args: &RunArgs) -> Result<&str> {
+    let Some(name) = &args.machine else {
+        let known = evenkeel_files::machines::presets()
+            .iter()
+            .map(|preset| preset.name)
+            .collect::<Vec<_>>()
+            .join(", ");
+        return Err(Failure::usage(format!(
+            "no machine: give -m with a file, here for this machine, or one of {known}"
+        )));
+    };
+    Ok(name)
+}
+
+/// Checks that workloads are named, each for itself.
+///
+/// # Errors
+/// None is named, or a name lists several.
+fn check_named(workloads: &[String]) -> Result {
+    if workloads.is_empty() {
+        return Err(Failure::usage(
+            "no workload: give -w with a name or a file; `evenkeel workloads` lists what is built \
+             in",
+        ));
+    }
+    let listed = |name: &&String| {
+        name.contains(',') && !name.contains(':') && !std::path::Path::new(name).exists()
+    };
+    if let Some(list) = workloads.iter().find(listed) {
+        let each =
+            list.split(',').map(|name| format!("-w {}", name.trim())).collect::<Vec<_>>().join(" ");
+        return Err(Failure::usage(format!("no workload '{list}': for several give {each}")));
+    }
+    Ok(())
+}
+
+/// The applications of workloads by name, made for a machine.
+fn load(names: &[String], scale: &ScaleArgs, machine: &Machine) -> Result<Vec<Application>> {
+    let apps = names
+        .iter()
+        .map(|name| workloads::load(name, scale, machine))
+        .collect::<Result<Vec<_>>>()?;
+    Ok(apps.into_iter().flatten().collect())
+}
+
 impl Plan {
     /// Reads what the command line names. With `each` every workload is run for itself.
     ///
     /// # Errors
     /// A name that does not exist, or things that do not fit together.
     pub fn new(args: &RunArgs, specs: Vec<PolicySpec>, each: bool) -> Result<Self> {
-        let Some(name) = &args.machine else {
-            let known = evenkeel_files::machines::presets()
-                .iter()
-                .map(|preset| preset.name)
-                .collect::<Vec<_>>()
-                .join(", ");
-            return Err(Failure::usage(format!(
-                "no machine: give -m with a file, here for this machine, or one of {known}"
-            )));
-        };
-        if args.workloads.is_empty() {
-            return Err(Failure::usage(
-                "no workload: give -w with a name or a file; `evenkeel workloads` lists what is \
-                 built in",
-            ));
-        }
-        let listed = |name: &&String| {
-            name.contains(',') && !name.contains(':') && !std::path::Path::new(name).exists()
-        };
-        if let Some(list) = args.workloads.iter().find(listed) {
-            let each = list
-                .split(',')
-                .map(|name| format!("-w {}", name.trim()))
-                .collect::<Vec<_>>()
-                .join(" ");
-            return Err(Failure::usage(format!("no workload '{list}': for several give {each}")));
-        }
+        let name = named_machine(args)?;
+        check_named(&args.workloads)?;
         let policies = choose(specs, &args.settings)?;
         let named = machines::load(name)?;
         let whole = if args.free_costs { named.with_free_costs() } else { named };
         let used = machines::part(&whole, args.cores.as_deref())?;
-        let load = |names: &[String], scale: &ScaleArgs| -> Result<Vec<Application>> {
-            let apps = names
-                .iter()
-                .map(|name| workloads::load(name, scale, &used))
-                .collect::<Result<Vec<_>>>()?;
-            Ok(apps.into_iter().flatten().collect())
-        };
         let config = Config {
             seed: args.scale.seed,
             estimator: args.estimator,
@@ -167,11 +184,11 @@ impl Plan {
         let names: Vec<String> =
             args.workloads.iter().map(|name| workloads::canonical(name)).collect();
         let set = |names: &[String]| -> Result<Set> {
-            let set =
-                Set { workloads: names.to_vec(), apps: load(names, &args.scale)?, profile: None };
+            let apps = load(names, &args.scale, &used)?;
+            let set = Set { workloads: names.to_vec(), apps, profile: None };
             check_graphs(&set, &policies)?;
             let Some(size) = args.profile_from else { return Ok(set) };
-            let small = load(names, &ScaleArgs { size, ..args.scale.clone() })?;
+            let small = load(names, &ScaleArgs { size, ..args.scale.clone() }, &used)?;
             let profile =
                 profile(&used, &small, &config).map_err(|error| Failure::Failed(error.into()))?;
             Ok(Set { profile: Some(Arc::new(profile)), ..set })

@@ -55,86 +55,93 @@ impl Column {
 pub(crate) fn shown(records: &[&Record]) -> Vec<&'static Column> {
     let several = records.iter().any(|record| record.apps.len() > 1);
     let has = |column: &&Column| records.iter().any(|record| column.value(record).is_some());
-    columns().iter().filter(|column| several || !column.of_several).filter(has).collect()
+    columns().filter(|column| several || !column.of_several).filter(has).collect()
 }
 
 /// All measures, in the order of tables.
-fn columns() -> &'static [Column] {
-    use Best::{Greatest, Least, None};
-    const ALL: &[Column] = &[
-        measure("time", "s", Least, 0, |r| Some(r.makespan_s))
-            .means("From the start of a run to the end of its last application."),
-        measure("speedup", OVER_ONE_SLOW, Greatest, 1, |r| r.speedup).means(
-            "Time on one core of the slowest kind, divided by the time. Only where a single \
-                    application runs.",
-        ),
-        measure("SLR", "", Least, 1, |r| r.graph.as_ref()?.slr).means(
-            "Schedule length ratio of a task graph: the time, divided by its critical path with \
-             each task on the core that is fastest for it.",
-        ),
-        measure("over serial", "", Greatest, 1, |r| r.graph.as_ref()?.speedup).means(
-            "Time of all tasks one after the other on the best single core, divided by the \
-                    time.",
-        ),
-        measure("efficiency", "", Greatest, 2, |r| r.graph.as_ref()?.efficiency)
-            .means("The speedup over the best single core, divided by the number of cores."),
-        measure("path", "s", None, 3, |r| r.graph.as_ref().map(|graph| graph.critical_path_s))
-            .means(
-                "Critical path of the task graph, each task on the core that is fastest for it: \
-                    no schedule is shorter.",
-            ),
-        measure("energy", "J", Least, 2, |r| r.energy_j).means(
-            "Energy of all cores and clusters \
-                                                                over the run.",
-        ),
-        measure("power", "W", None, 8, |r| r.mean_power_w).means("Energy divided by time."),
-        measure("EDP", "J s", Least, 3, |r| r.edp_js).means(
-            "Energy-delay product: energy times \
-                                                             time.",
-        ),
-        measure("unfairness", "", Least, 4, |r| r.unfairness).of_several().means(
-            "Greatest slowdown divided by least slowdown; 1 is best. An application's slowdown is \
-             its completion time divided \
-             by its completion time alone with all the fastest cores.",
-        ),
-        measure("ASP", "", Greatest, 5, |r| r.asp).of_several().means(
-            "Aggregate speedup: the sum, over applications, of completion time alone on the \
-             slowest cores divided by \
-             completion time, less 1.",
-        ),
-        measure("STP", "", Greatest, 6, |r| r.stp).of_several().means(
-            "System throughput: the sum of 1 / slowdown (Eyerman and Eeckhout, IEEE Micro \
-                    2008).",
-        ),
-        measure("ANTT", "", Least, 9, |r| r.antt).of_several().means(
-            "Average normalised turnaround time: the mean slowdown (Eyerman and Eeckhout, IEEE \
-             Micro 2008).",
-        ),
-        measure("migrations", "", None, 7, |r| Some(r.migrations as f64))
-            .count()
-            .means("Times that a thread resumed on another core than its last."),
-        measure("swaps", "", None, 11, |r| (r.swaps > 0).then_some(r.swaps as f64))
-            .count()
-            .means("Pairs of running threads that traded places."),
-        measure("switches", "", None, 10, |r| Some(r.context_switches as f64))
-            .count()
-            .means("Times that a core took up another thread than it ran before."),
-        measure("wake p99", "us", Least, 12, |r| {
-            r.wakeup_latency_us.as_ref().map(|wake| wake.all.p99)
-        })
-        .means("Time from wake-up to running that 99 % of wake-ups do not exceed."),
-        measure("missed", "", None, 2, |r| {
-            Some(r.timers?.missed as f64).filter(|missed| *missed > 0.0)
-        })
-        .count()
-        .means("Missed deadlines: waits for a timer that began after it had expired."),
-        measure("least slack", "us", Greatest, 14, |r| Some(r.timers?.least_slack_us)).means(
-            "Least time from the beginning of a wait for a timer to its expiry; less than \
-                    0: it was missed.",
-        ),
-    ];
-    ALL
+fn columns() -> impl Iterator<Item = &'static Column> {
+    [OF_TIME, OF_ENERGY, OF_SEVERAL, OF_THREADS, OF_WAITS].into_iter().flatten()
 }
+
+const OF_TIME: &[Column] = &[
+    measure("time", "s", Best::Least, 0, |r| Some(r.makespan_s))
+        .means("From the start of a run to the end of its last application."),
+    measure("speedup", OVER_ONE_SLOW, Best::Greatest, 1, |r| r.speedup).means(
+        "Time on one core of the slowest kind, divided by the time. Only where a single \
+         application runs.",
+    ),
+    measure("SLR", "", Best::Least, 1, |r| r.graph.as_ref()?.slr).means(
+        "Schedule length ratio of a task graph: the time, divided by its critical path with each \
+         task on the core that is fastest for it.",
+    ),
+    measure("over serial", "", Best::Greatest, 1, |r| r.graph.as_ref()?.speedup).means(
+        "Time of all tasks one after the other on the best single core, divided by the time.",
+    ),
+    measure("efficiency", "", Best::Greatest, 2, |r| r.graph.as_ref()?.efficiency)
+        .means("The speedup over the best single core, divided by the number of cores."),
+    measure("path", "s", Best::None, 3, |r| r.graph.as_ref().map(|graph| graph.critical_path_s))
+        .means(
+            "Critical path of the task graph, each task on the core that is fastest for it: no \
+             schedule is shorter.",
+        ),
+];
+
+const OF_ENERGY: &[Column] = &[
+    measure("energy", "J", Best::Least, 2, |r| r.energy_j)
+        .means("Energy of all cores and clusters over the run."),
+    measure("power", "W", Best::None, 8, |r| r.mean_power_w).means("Energy divided by time."),
+    measure("EDP", "J s", Best::Least, 3, |r| r.edp_js)
+        .means("Energy-delay product: energy times time."),
+];
+
+/// Measures of applications that run together.
+const OF_SEVERAL: &[Column] = &[
+    measure("unfairness", "", Best::Least, 4, |r| r.unfairness).of_several().means(
+        "Greatest slowdown divided by least slowdown; 1 is best. An application's slowdown is its \
+         completion time divided by its completion time alone with all the fastest cores.",
+    ),
+    measure("ASP", "", Best::Greatest, 5, |r| r.asp).of_several().means(
+        "Aggregate speedup: the sum, over applications, of completion time alone on the slowest \
+         cores divided by completion time, less 1.",
+    ),
+    measure("STP", "", Best::Greatest, 6, |r| r.stp).of_several().means(
+        "System throughput: the sum of 1 / slowdown (Eyerman and Eeckhout, IEEE Micro 2008).",
+    ),
+    measure("ANTT", "", Best::Least, 9, |r| r.antt).of_several().means(
+        "Average normalised turnaround time: the mean slowdown (Eyerman and Eeckhout, IEEE Micro \
+         2008).",
+    ),
+];
+
+/// What threads did on the cores.
+const OF_THREADS: &[Column] = &[
+    measure("migrations", "", Best::None, 7, |r| Some(r.migrations as f64))
+        .count()
+        .means("Times that a thread resumed on another core than its last."),
+    measure("swaps", "", Best::None, 11, |r| (r.swaps > 0).then_some(r.swaps as f64))
+        .count()
+        .means("Pairs of running threads that traded places."),
+    measure("switches", "", Best::None, 10, |r| Some(r.context_switches as f64))
+        .count()
+        .means("Times that a core took up another thread than it ran before."),
+];
+
+/// How threads came on after waits.
+const OF_WAITS: &[Column] = &[
+    measure("wake p99", "us", Best::Least, 12, |r| {
+        r.wakeup_latency_us.as_ref().map(|wake| wake.all.p99)
+    })
+    .means("Time from wake-up to running that 99 % of wake-ups do not exceed."),
+    measure("missed", "", Best::None, 2, |r| {
+        Some(r.timers?.missed as f64).filter(|missed| *missed > 0.0)
+    })
+    .count()
+    .means("Missed deadlines: waits for a timer that began after it had expired."),
+    measure("least slack", "us", Best::Greatest, 14, |r| Some(r.timers?.least_slack_us)).means(
+        "Least time from the beginning of a wait for a timer to its expiry; less than 0: it was \
+         missed.",
+    ),
+];
 
 const fn measure(
     title: &'static str,

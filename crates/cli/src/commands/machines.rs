@@ -1,7 +1,7 @@
 //! `evenkeel machines`, `evenkeel show machine`.
 
 use evenkeel_files::machines::MAX_FILE_BYTES;
-use evenkeel_machine::{Cluster, KindId, Machine, MicroWatts, Nanos, write_cpus};
+use evenkeel_machine::{Cluster, Kind, KindId, Machine, MicroWatts, Nanos, write_cpus};
 use serde_json::json;
 
 use crate::args::ListArgs;
@@ -141,7 +141,32 @@ fn micros(time: Nanos) -> f64 {
     time.0 as f64 / 1e3
 }
 
+/// All that there is to say about a machine, for people.
 fn text(machine: &Machine) -> String {
+    let mut text = facts(machine);
+    if machine.cores.iter().any(|core| core.sibling.is_some()) {
+        text.push_str(&table::facts(&[(
+            "SMT",
+            &format!("two busy siblings run at {} of one's speed each", machine.smt_speed),
+        )]));
+    }
+    text.push_str(&format!("\n{}", clusters(machine)));
+    for kind in &machine.kinds {
+        text.push_str(&format!(
+            "\n{}: capacity {}, idle {} W\n",
+            kind.name,
+            kind.capacity,
+            power(kind.idle_power)
+        ));
+        if !kind.source.is_empty() {
+            text.push_str(&table::wrapped(&format!("from {}\n", kind.source), 5));
+        }
+        text.push_str(&operating_points(kind));
+    }
+    text
+}
+
+fn facts(machine: &Machine) -> String {
     let costs = &machine.costs;
     let bandwidth = machine.bandwidth.map_or("no limit modelled".to_owned(), |bytes| {
         gigabytes(bytes) + "/s, shared by all cores"
@@ -150,7 +175,7 @@ fn text(machine: &Machine) -> String {
     let sensor = machine
         .sensor_interval
         .map_or("none described".to_owned(), |interval| format!("every {interval}"));
-    let mut text = table::facts(&[
+    table::facts(&[
         ("machine", &machine.name),
         ("is", &machine.description),
         ("from", &machine.source),
@@ -166,14 +191,11 @@ fn text(machine: &Machine) -> String {
         ),
         ("cache refill", &refill),
         ("power sensor", &sensor),
-    ]);
-    if machine.cores.iter().any(|core| core.sibling.is_some()) {
-        text.push_str(&table::facts(&[(
-            "SMT",
-            &format!("two busy siblings run at {} of one's speed each", machine.smt_speed),
-        )]));
-    }
+    ])
+}
 
+/// The clusters as a table.
+fn clusters(machine: &Machine) -> String {
     let mut clusters = table::plain(["CLUSTER", "KIND", "CORES", "CPUS", "CACHE"]);
     for (number, cluster) in machine.clusters.iter().enumerate() {
         let kind = machine.kinds[cluster.kind.index()].name.clone();
@@ -191,36 +213,27 @@ fn text(machine: &Machine) -> String {
             cache,
         ]);
     }
-    text.push_str(&format!("\n{}", table::text(clusters)));
+    table::text(clusters)
+}
 
-    let power = |power: Option<MicroWatts>| {
-        watts(power).map_or("-".to_owned(), |watts| format!("{watts:.3}"))
-    };
-    for kind in &machine.kinds {
-        text.push_str(&format!(
-            "\n{}: capacity {}, idle {} W\n",
-            kind.name,
-            kind.capacity,
-            power(kind.idle_power)
-        ));
-        if !kind.source.is_empty() {
-            text.push_str(&table::wrapped(&format!("from {}\n", kind.source), 5));
-        }
-        let mut points = table::figures(
-            ["MHz", "capacity", "busy W", "cluster W"].map(str::to_owned).to_vec(),
-            0,
-        );
-        for opp in &kind.opps {
-            points.add_row([
-                (opp.khz as f64 / 1e3).to_string(),
-                format!("{:.1}", opp.capacity),
-                power(opp.busy_power),
-                power(opp.cluster_power),
-            ]);
-        }
-        text.push_str(&table::text(points));
+/// The operating points of a kind as a table.
+fn operating_points(kind: &Kind) -> String {
+    let mut points =
+        table::figures(["MHz", "capacity", "busy W", "cluster W"].map(str::to_owned).to_vec(), 0);
+    for opp in &kind.opps {
+        points.add_row([
+            (opp.khz as f64 / 1e3).to_string(),
+            format!("{:.1}", opp.capacity),
+            power(opp.busy_power),
+            power(opp.cluster_power),
+        ]);
     }
-    text
+    table::text(points)
+}
+
+/// Watts, if they are known.
+fn power(power: Option<MicroWatts>) -> String {
+    watts(power).map_or("-".to_owned(), |watts| format!("{watts:.3}"))
 }
 
 fn gigabytes(bytes: u64) -> String {

@@ -12,7 +12,7 @@ use evenkeel_machine::Nanos;
 use evenkeel_vm::guest::{Contents, known_fault};
 use evenkeel_vm::image::Busybox;
 use evenkeel_vm::kernel::{Kernel, Store, Wanted, default_cache, from_file};
-use evenkeel_vm::{Lab, Outcome, Stage, Streams, VmError, check_host};
+use evenkeel_vm::{Cores, Lab, Outcome, Stage, Streams, VmError, check_host};
 use serde::Serialize;
 
 use crate::args::vm::VmArgs;
@@ -64,27 +64,7 @@ pub fn run(args: &VmArgs) -> Result<ExitCode> {
     let signals = Signals::hold().context("cannot hold back signals").map_err(Failure::Failed)?;
     let log = args.kernel_log.as_deref().map(OutputFile::begin).transpose()?;
 
-    let lab = Lab {
-        kernel,
-        cores,
-        memory_mib: args.memory,
-        contents: Contents {
-            command: args.command.clone(),
-            programs: args
-                .with
-                .iter()
-                .map(|it| (it.host.clone().into_os_string(), it.guest.clone()))
-                .collect(),
-            files: args
-                .file
-                .iter()
-                .filter_map(|it| Some((it.host.clone(), it.guest.clone()?)))
-                .collect(),
-        },
-        fetches: args.fetch.clone(),
-        result: args.result.clone(),
-        timeout: args.timeout.map(|time| Duration::from_nanos(time.0)),
-    };
+    let lab = lab(args, kernel, cores);
     let (stdout, stderr) = (Captured::default(), Captured::default());
     let progress = progress::line("booting the guest");
     let shown = progress.clone();
@@ -111,6 +91,31 @@ pub fn run(args: &VmArgs) -> Result<ExitCode> {
         output::print_json(&Row::new(&lab, &outcome, stdout.text(), stderr.text()))?;
     }
     Ok(ExitCode::from(outcome.exit_code))
+}
+
+/// The lab that the command line describes, with its kernel and cores.
+fn lab(args: &VmArgs, kernel: Kernel, cores: Cores) -> Lab {
+    Lab {
+        kernel,
+        cores,
+        memory_mib: args.memory,
+        contents: Contents {
+            command: args.command.clone(),
+            programs: args
+                .with
+                .iter()
+                .map(|it| (it.host.clone().into_os_string(), it.guest.clone()))
+                .collect(),
+            files: args
+                .file
+                .iter()
+                .filter_map(|it| Some((it.host.clone(), it.guest.clone()?)))
+                .collect(),
+        },
+        fetches: args.fetch.clone(),
+        result: args.result.clone(),
+        timeout: args.timeout.map(|time| Duration::from_nanos(time.0)),
+    }
 }
 
 /// A kernel, as `--kernel` names it.

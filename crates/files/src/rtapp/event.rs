@@ -125,34 +125,20 @@ impl<'t> Events<'t> {
             }
             Event::Timer => steps.push(self.timer(member, place, task)?),
             Event::Lock => {
-                let lock = self.resources.locks.number(place.text(member, "the name of a mutex")?);
-                task.held.insert(lock);
-                steps.push(Step::Lock(LockId(lock)));
+                let lock = self.lock(member, place)?;
+                task.held.insert(lock.0);
+                steps.push(Step::Lock(lock));
             }
             Event::Unlock => {
-                let lock = self.resources.locks.number(place.text(member, "the name of a mutex")?);
-                task.held.remove(&lock);
-                steps.push(Step::Unlock(LockId(lock)));
+                let lock = self.lock(member, place)?;
+                task.held.remove(&lock.0);
+                steps.push(Step::Unlock(lock));
             }
             Event::Wait | Event::Sync => self.wait(event, member, place, task, steps)?,
-            Event::Signal => {
-                let condition =
-                    self.resources.condition(place.text(member, "the name of a condition")?);
-                steps.push(Step::Signal(ConditionId(condition)));
-            }
-            Event::Broadcast => {
-                let condition =
-                    self.resources.condition(place.text(member, "the name of a condition")?);
-                steps.push(Step::Broadcast(ConditionId(condition)));
-            }
+            Event::Signal => steps.push(Step::Signal(self.condition(member, place)?)),
+            Event::Broadcast => steps.push(Step::Broadcast(self.condition(member, place)?)),
             Event::Suspend => {
-                let name = match member.value {
-                    None => "",
-                    Some(_) => place
-                        .text(member, "the name to be resumed by, or nothing for the task's own")?,
-                };
-                let name = if name.is_empty() { task.name } else { name };
-                let condition = ConditionId(self.resources.conditions.number(name));
+                let condition = self.suspended_on(member, place, task)?;
                 steps.push(Step::Wait { condition, lock: None });
             }
             Event::Resume => {
@@ -161,18 +147,7 @@ impl<'t> Events<'t> {
             }
             // rt-app ignores the value of a yield.
             Event::Yield => steps.push(Step::Yield),
-            Event::Barrier => {
-                let name = place.text(member, "the name of a barrier")?;
-                let (barrier, again) =
-                    self.resources.barrier(name, task.index, task.instances, member.value_at());
-                if again {
-                    self.notes.add(
-                        "barrier named more than once by a task: each of its threads counts once \
-                         (rt-app would count it each time)",
-                    );
-                }
-                steps.push(Step::Barrier(BarrierId(barrier)));
-            }
+            Event::Barrier => steps.push(Step::Barrier(self.barrier(member, place, task)?)),
             Event::SemaphorePost => steps.push(Step::SemaphorePost(self.semaphore(member, place)?)),
             Event::SemaphoreWait => steps.push(Step::SemaphoreWait(self.semaphore(member, place)?)),
             Event::Fork => steps.push(Step::Fork(self.fork(member, place)?)),
@@ -182,19 +157,7 @@ impl<'t> Events<'t> {
                 self.compute(PhaseKey::Fill, work, || phase, steps);
             }
             Event::MemRun => self.memrun(member, place, steps)?,
-            Event::IoRun => {
-                let bytes = place.natural(member, "a number of bytes")?;
-                if self.global.io_to_null {
-                    let work = memory::write_to_null(bytes, self.global.buffer_bytes);
-                    let phase =
-                        || Phase { reference_time: true, ..Phase::new("iorun", Scaling::Capacity) };
-                    self.compute(PhaseKey::WriteToNull, work, phase, steps);
-                } else {
-                    self.devices = 1;
-                    let time = memory::write_to_device(bytes);
-                    steps.extend((time.0 > 0).then_some(Step::Io { device: DeviceId(0), time }));
-                }
-            }
+            Event::IoRun => self.iorun(member, place, steps)?,
         }
         Ok(())
     }
@@ -227,6 +190,50 @@ impl<'t> Events<'t> {
     ) {
         let phase = self.phase(key, make);
         steps.extend((work > 0).then_some(Step::Compute { work: Work(work), phase }));
+    }
+
+    fn lock(&mut self, member: &Member, place: Place<'_>) -> Result<LockId, Fault> {
+        let name = place.text(member, "the name of a mutex")?;
+        Ok(LockId(self.resources.locks.number(name)))
+    }
+
+    fn condition(&mut self, member: &Member, place: Place<'_>) -> Result<ConditionId, Fault> {
+        let name = place.text(member, "the name of a condition")?;
+        Ok(ConditionId(self.resources.condition(name)))
+    }
+
+    /// The condition that a `suspend` waits for: of the name that it gives, else of its task.
+    fn suspended_on(
+        &mut self,
+        member: &Member,
+        place: Place<'_>,
+        task: &Task<'_>,
+    ) -> Result<ConditionId, Fault> {
+        const EXPECTED: &str = "the name to be resumed by, or nothing for the task's own";
+        let name = match member.value {
+            None => "",
+            Some(_) => place.text(member, EXPECTED)?,
+        };
+        let name = if name.is_empty() { task.name } else { name };
+        Ok(ConditionId(self.resources.conditions.number(name)))
+    }
+
+    fn barrier(
+        &mut self,
+        member: &Member,
+        place: Place<'_>,
+        task: &Task<'_>,
+    ) -> Result<BarrierId, Fault> {
+        let name = place.text(member, "the name of a barrier")?;
+        let (barrier, again) =
+            self.resources.barrier(name, task.index, task.instances, member.value_at());
+        if again {
+            self.notes.add(
+                "barrier named more than once by a task: each of its threads counts once \
+                 (rt-app would count it each time)",
+            );
+        }
+        Ok(BarrierId(barrier))
     }
 
     fn semaphore(&mut self, member: &Member, place: Place<'_>) -> Result<SemaphoreId, Fault> {
@@ -394,6 +401,25 @@ impl<'t> Events<'t> {
         let access = if chase { Access::Chase { prefetched } } else { Access::Touch };
         let (phase, work) = memory::access(access, touched, count);
         self.compute(PhaseKey::Access(access, touched), work, || phase, steps);
+        Ok(())
+    }
+
+    fn iorun(
+        &mut self,
+        member: &Member,
+        place: Place<'_>,
+        steps: &mut Vec<Step>,
+    ) -> Result<(), Fault> {
+        let bytes = place.natural(member, "a number of bytes")?;
+        if self.global.io_to_null {
+            let work = memory::write_to_null(bytes, self.global.buffer_bytes);
+            let phase = || Phase { reference_time: true, ..Phase::new("iorun", Scaling::Capacity) };
+            self.compute(PhaseKey::WriteToNull, work, phase, steps);
+        } else {
+            self.devices = 1;
+            let time = memory::write_to_device(bytes);
+            steps.extend((time.0 > 0).then_some(Step::Io { device: DeviceId(0), time }));
+        }
         Ok(())
     }
 }

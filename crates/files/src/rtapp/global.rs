@@ -47,16 +47,7 @@ impl Global {
                 continue;
             }
             match member.key.as_str() {
-                "duration" => {
-                    let seconds = PLACE.integer(
-                        member,
-                        -1..=GREATEST,
-                        "a number of seconds, or -1 for ever",
-                    )?;
-                    // A duration of 0 seconds or less ends nothing, as in rt-app.
-                    global.duration =
-                        (seconds > 0).then(|| Nanos::from_secs(seconds.unsigned_abs()));
-                }
+                "duration" => global.duration = duration(member)?,
                 "calibration" => global.calibrated_on = calibration(member, notes)?,
                 "default_policy" => global.policy = Policy::read(PLACE, member)?,
                 "mem_buffer_size" => {
@@ -72,58 +63,71 @@ impl Global {
                         );
                     }
                 }
-                "pi_enabled" if PLACE.boolean(member)? => {
-                    notes.add("global.pi_enabled: locks pass no priority on to their holders");
-                }
-                "lock_pages" if PLACE.boolean(member)? => {
-                    notes.add("global.lock_pages: there are no page faults that it would spare");
-                }
-                "cumulative_slack" => {
-                    PLACE.boolean(member)?;
-                    notes.add(
-                        "global.cumulative_slack: the slack of an iteration is that of its \
-                               last timer",
-                    );
-                }
-                "gnuplot" if PLACE.boolean(member)? => {
-                    notes.add("global.gnuplot: no plots are written");
-                }
-                "logdir" | "log_basename" => {
-                    PLACE.text(member, "a string")?;
-                    notes.add(LOGS);
-                }
-                "log_size" => {
-                    match member.value.as_ref().map(|node| &node.value) {
-                        Some(Value::Text(_)) => {}
-                        _ => {
-                            PLACE.natural(
-                                member,
-                                "a number of megabytes, or \"file\", \"disable\" or \"auto\"",
-                            )?;
-                        }
-                    }
-                    notes.add(LOGS);
-                }
-                "ftrace" => {
-                    let traces = match member.value.as_ref().map(|node| &node.value) {
-                        Some(Value::Bool(on)) => *on,
-                        _ => {
-                            PLACE.text(member, "categories in a string, or true or false")?
-                                != "none"
-                        }
-                    };
-                    if traces {
-                        notes.add("global.ftrace: its markers are in trace.txt of --rtapp-log");
-                    }
-                }
-                "frag" | "fragment" | "spacing" => {
-                    notes.add("global.frag, fragment, spacing: of older versions, without effect")
-                }
-                _ => {}
+                _ => note_only(member, notes)?,
             }
         }
         Ok(global)
     }
+}
+
+fn duration(member: &Member) -> Result<Option<Nanos>, Fault> {
+    const EXPECTED: &str = "a number of seconds, or -1 for ever";
+    let seconds = Place::Global.integer(member, -1..=GREATEST, EXPECTED)?;
+    // A duration of 0 seconds or less ends nothing, as in rt-app.
+    Ok((seconds > 0).then(|| Nanos::from_secs(seconds.unsigned_abs())))
+}
+
+/// Checks a setting that has no effect here, and notes that.
+fn note_only(member: &Member, notes: &mut Notes) -> Result<(), Fault> {
+    const PLACE: Place<'_> = Place::Global;
+    match member.key.as_str() {
+        "pi_enabled" if PLACE.boolean(member)? => {
+            notes.add("global.pi_enabled: locks pass no priority on to their holders");
+        }
+        "lock_pages" if PLACE.boolean(member)? => {
+            notes.add("global.lock_pages: there are no page faults that it would spare");
+        }
+        "cumulative_slack" => {
+            PLACE.boolean(member)?;
+            notes.add(
+                "global.cumulative_slack: the slack of an iteration is that of its \
+                       last timer",
+            );
+        }
+        "gnuplot" if PLACE.boolean(member)? => {
+            notes.add("global.gnuplot: no plots are written");
+        }
+        "logdir" | "log_basename" => {
+            PLACE.text(member, "a string")?;
+            notes.add(LOGS);
+        }
+        "log_size" => {
+            match member.value.as_ref().map(|node| &node.value) {
+                Some(Value::Text(_)) => {}
+                _ => {
+                    PLACE.natural(
+                        member,
+                        "a number of megabytes, or \"file\", \"disable\" or \"auto\"",
+                    )?;
+                }
+            }
+            notes.add(LOGS);
+        }
+        "ftrace" => {
+            let traces = match member.value.as_ref().map(|node| &node.value) {
+                Some(Value::Bool(on)) => *on,
+                _ => PLACE.text(member, "categories in a string, or true or false")? != "none",
+            };
+            if traces {
+                notes.add("global.ftrace: its markers are in trace.txt of --rtapp-log");
+            }
+        }
+        "frag" | "fragment" | "spacing" => {
+            notes.add("global.frag, fragment, spacing: of older versions, without effect")
+        }
+        _ => {}
+    }
+    Ok(())
 }
 
 fn calibration(member: &Member, notes: &mut Notes) -> Result<Option<CoreId>, Fault> {

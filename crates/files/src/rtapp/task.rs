@@ -163,6 +163,54 @@ fn settle_timers(steps: &mut [Step], shared: (u32, &BTreeSet<u32>), own_absolute
     }
 }
 
+/// What a task's object gives beside its events.
+struct Settings<'t> {
+    instances: u32,
+    /// In microseconds.
+    delay: u64,
+    times: Option<i64>,
+    phases: Option<&'t [Member]>,
+    parameters: Parameters<'t>,
+}
+
+impl<'t> Settings<'t> {
+    fn read(object: &'t [Member], place: Place<'_>, notes: &mut Notes) -> Result<Self, Fault> {
+        let inline = !object.iter().any(|member| member.key == "phases");
+        let mut settings = Self {
+            instances: 1,
+            delay: 0,
+            times: None,
+            phases: None,
+            parameters: Parameters::default(),
+        };
+        let mut given = Given::default();
+        for member in object {
+            if Event::of(&member.key).is_none()
+                && !given.is_known(place, member, "key or event", keys::of_a_task(), notes)?
+            {
+                continue;
+            }
+            match member.key.as_str() {
+                "instance" => {
+                    settings.instances =
+                        place.natural(member, "a number of threads from 0")? as u32;
+                }
+                "delay" => settings.delay = place.natural(member, "a number of microseconds")?,
+                "loop" => settings.times = Some(loops(place, member)?),
+                "phases" => settings.phases = Some(place.object(member, "an object of phases")?),
+                "runtime" => settings.parameters.take_older_runtime(place, member, inline)?,
+                _ if settings.parameters.take(place, member, notes)? => {}
+                _ if inline => {}
+                _ => {
+                    let what = "an event beside 'phases' would never run";
+                    return Err(place.contradiction(member, what));
+                }
+            }
+        }
+        Ok(settings)
+    }
+}
+
 fn read_task<'t>(
     events: &mut Events<'t>,
     index: usize,
@@ -177,36 +225,8 @@ fn read_task<'t>(
         );
     }
     let object = Place::Root.object(member, "an object that describes a task")?;
-    let inline = !object.iter().any(|member| member.key == "phases");
-    let (mut instances, mut delay, mut times, mut phases) = (1, 0, None, None);
-    let mut parameters = Parameters::default();
-    let mut given = Given::default();
-    for member in object {
-        let is_event = Event::of(&member.key).is_some();
-        if !is_event
-            && !given.is_known(
-                place,
-                member,
-                "key or event",
-                keys::of_a_task(),
-                &mut events.notes,
-            )?
-        {
-            continue;
-        }
-        match member.key.as_str() {
-            "instance" => instances = place.natural(member, "a number of threads from 0")? as u32,
-            "delay" => delay = place.natural(member, "a number of microseconds")?,
-            "loop" => times = Some(loops(place, member)?),
-            "phases" => phases = Some(place.object(member, "an object of phases")?),
-            "runtime" => parameters.take_older_runtime(place, member, inline)?,
-            _ if parameters.take(place, member, &mut events.notes)? => {}
-            _ if inline => {}
-            _ => {
-                return Err(place.contradiction(member, "an event beside 'phases' would never run"));
-            }
-        }
-    }
+    let Settings { instances, delay, times, phases, parameters } =
+        Settings::read(object, place, &mut events.notes)?;
     let mut schedule =
         Schedule::of_task(&parameters, events.global.policy, place, member.at, &mut events.notes)?;
     let mut thread = ThreadSpec {

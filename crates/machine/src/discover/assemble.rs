@@ -48,13 +48,7 @@ pub(super) fn assemble(
         .zip(&clocks)
         .map(|(kind, clocks)| model_kind(kind, clocks, found.source))
         .collect();
-    // Of the whole machine: a container's cores are as fast as they are, whichever others it may
-    // use.
-    let reference = Reference::of(&all).unwrap_or(Reference {
-        slowest_khz: ASSUMED_KHZ,
-        slowest_capacity: f64::from(FULL_CAPACITY),
-        fastest_capacity: f64::from(FULL_CAPACITY),
-    });
+    let reference = reference(&all);
 
     let is_used = |cpu: &u32| used.binary_search(cpu).is_ok();
     let mut in_use = Vec::new();
@@ -66,13 +60,7 @@ pub(super) fn assemble(
         }
     }
     let mut notes = std::mem::take(&mut found.notes);
-    let joined = clusters::find(facts, &found.kinds);
-    let mut built = Built::default();
-    for cluster in &joined {
-        if let Some(kind) = rank[cluster.kind] {
-            built.add(facts, cluster, kind, cluster.cpus.iter().copied().filter(is_used).collect());
-        }
-    }
+    let built = Built::of(facts, &found, &rank, is_used);
     notes.extend(built.notes(facts));
 
     let kinds: Vec<Kind> = in_use.iter().map(|&index| all[index].clone()).collect();
@@ -83,27 +71,7 @@ pub(super) fn assemble(
             kind_report(facts, &found, index, &all[index], &clocks[index], &cpus)
         })
         .collect();
-    let mut machine = Machine {
-        name: name(facts.model.as_deref()),
-        description: String::new(),
-        source: format!("evenkeel detect; capacity: {}", capacity_source(&found)),
-        kinds,
-        clusters: built.clusters,
-        cores: built.cores,
-        costs: Costs {
-            private_cache_bytes: private_cache(facts, &found, used),
-            ..Costs::default()
-        },
-        bandwidth: None,
-        smt_speed: DEFAULT_SMT_SPEED,
-        sensor_interval: None,
-        reference,
-    };
-    machine.description = format!(
-        "{}, as detected: {}",
-        facts.model.as_deref().unwrap_or("This machine"),
-        machine.cores_label()
-    );
+    let machine = machine(facts, &found, kinds, built, reference, used);
     notes.extend(limits(facts, used));
     let report = Report {
         model: facts.model.clone(),
@@ -117,6 +85,46 @@ pub(super) fn assemble(
         problems: tree.into_problems(),
     };
     Detected { machine, report }
+}
+
+/// The reference of the whole machine: a container's cores are as fast as they are, whichever
+/// others it may use.
+fn reference(all: &[Kind]) -> Reference {
+    Reference::of(all).unwrap_or(Reference {
+        slowest_khz: ASSUMED_KHZ,
+        slowest_capacity: f64::from(FULL_CAPACITY),
+        fastest_capacity: f64::from(FULL_CAPACITY),
+    })
+}
+
+/// The machine of the kinds in use, and of the clusters and cores as built.
+fn machine(
+    facts: &Facts,
+    found: &Kinds,
+    kinds: Vec<Kind>,
+    built: Built,
+    reference: Reference,
+    used: &[u32],
+) -> Machine {
+    let mut machine = Machine {
+        name: name(facts.model.as_deref()),
+        description: String::new(),
+        source: format!("evenkeel detect; capacity: {}", capacity_source(found)),
+        kinds,
+        clusters: built.clusters,
+        cores: built.cores,
+        costs: Costs { private_cache_bytes: private_cache(facts, found, used), ..Costs::default() },
+        bandwidth: None,
+        smt_speed: DEFAULT_SMT_SPEED,
+        sensor_interval: None,
+        reference,
+    };
+    machine.description = format!(
+        "{}, as detected: {}",
+        facts.model.as_deref().unwrap_or("This machine"),
+        machine.cores_label()
+    );
+    machine
 }
 
 fn capacity_source(found: &Kinds) -> SpeedSource {
@@ -184,6 +192,24 @@ struct Built {
 }
 
 impl Built {
+    /// The parts of all clusters that are in use. `rank`: by kind as found, its number in the
+    /// machine.
+    fn of(
+        facts: &Facts,
+        found: &Kinds,
+        rank: &[Option<KindId>],
+        is_used: impl Fn(&u32) -> bool,
+    ) -> Self {
+        let mut built = Self::default();
+        for cluster in &clusters::find(facts, &found.kinds) {
+            if let Some(kind) = rank[cluster.kind] {
+                let cpus = cluster.cpus.iter().copied().filter(&is_used).collect();
+                built.add(facts, cluster, kind, cpus);
+            }
+        }
+        built
+    }
+
     /// Adds the part of a cluster that is in use. Siblings are neighbours and come first, as in
     /// machine files.
     fn add(&mut self, facts: &Facts, joined: &Joined, kind: KindId, cpus: Vec<u32>) {
@@ -332,6 +358,7 @@ fn limits(facts: &Facts, used: &[u32]) -> Vec<String> {
     limited.into_iter().map(line).collect()
 }
 
+/// What could not be found out, and what is assumed in its place.
 fn missing(
     facts: &Facts,
     kinds: &[KindReport],
@@ -339,6 +366,23 @@ fn missing(
     used: &[u32],
     given: &Given,
 ) -> Vec<String> {
+    let mut missing = missing_cpus(facts, used, given);
+    missing.extend(missing_speeds(facts, kinds));
+    missing.extend(missing_of_kinds(kinds));
+    missing.push("power model: sysfs has none; energy is not told from a model".to_owned());
+    if sensors.is_empty() {
+        missing.push("power sensors: none found".to_owned());
+    }
+    missing.push(
+        "costs of switching and moving, memory bandwidth, speed of busy siblings: not looked for; \
+         defaults"
+            .to_owned(),
+    );
+    missing
+}
+
+/// CPUs that are not in the machine.
+fn missing_cpus(facts: &Facts, used: &[u32], given: &Given) -> Vec<String> {
     let mut missing = Vec::new();
     let online: BTreeSet<u32> = facts.online().into_iter().collect();
     let named = |cpus: Vec<u32>| (!cpus.is_empty()).then(|| name_cpus(cpus));
@@ -362,26 +406,38 @@ fn missing(
     {
         missing.push(format!("{cpus}: allowed, and not there"));
     }
-    let names = |holds: &dyn Fn(&KindReport) -> bool| {
-        let names: Vec<&str> =
-            kinds.iter().filter(|kind| holds(kind)).map(|kind| kind.name.as_str()).collect();
-        (!names.is_empty()).then(|| names.join(", "))
-    };
+    missing
+}
+
+/// Speeds that no source tells, or that it could not tell apart.
+fn missing_speeds(facts: &Facts, kinds: &[KindReport]) -> Option<String> {
     if kinds.iter().any(|kind| kind.capacity_source == SpeedSource::Assumption) {
-        missing.push(
+        Some(
             "speeds of the cores: nothing tells them; taken as equal; --calibrate measures them"
                 .to_owned(),
-        );
+        )
     } else if let [kind] = kinds
         && facts.lists.is_empty()
         && kind.capacity_source != SpeedSource::Measured
     {
         let source = kind.capacity_source;
-        missing.push(format!(
+        Some(format!(
             "differences between cores: {source} tells none, nor would it where the kernel knows \
              none; --calibrate looks for them"
-        ));
+        ))
+    } else {
+        None
     }
+}
+
+/// Clocks, operating points and caches, with the kinds that lack them.
+fn missing_of_kinds(kinds: &[KindReport]) -> Vec<String> {
+    let mut missing = Vec::new();
+    let names = |holds: &dyn Fn(&KindReport) -> bool| {
+        let names: Vec<&str> =
+            kinds.iter().filter(|kind| holds(kind)).map(|kind| kind.name.as_str()).collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    };
     if let Some(names) = names(&|kind| kind.clock_source == ClockSource::Assumption) {
         missing.push(format!(
             "clocks of {names}: nothing tells them; taken as {} MHz",
@@ -403,15 +459,6 @@ fn missing(
             "caches of {names}: not known; moving a thread within a cluster is taken to lose 32 KiB"
         ));
     }
-    missing.push("power model: sysfs has none; energy is not told from a model".to_owned());
-    if sensors.is_empty() {
-        missing.push("power sensors: none found".to_owned());
-    }
-    missing.push(
-        "costs of switching and moving, memory bandwidth, speed of busy siblings: not looked for; \
-         defaults"
-            .to_owned(),
-    );
     missing
 }
 

@@ -88,20 +88,59 @@ pub(super) struct Lanes {
     pub column_s: Option<f64>,
 }
 
+/// The policies' labels, each once, and by record its policy's place among them.
+fn policies(records: &[Record]) -> (Vec<String>, Vec<usize>) {
+    let mut policies: Vec<String> = vec![];
+    let policy_of = labels::policies(records)
+        .into_iter()
+        .map(|label| {
+            policies.iter().position(|known| *known == label).unwrap_or_else(|| {
+                policies.push(label);
+                policies.len() - 1
+            })
+        })
+        .collect();
+    (policies, policy_of)
+}
+
+/// The timelines of records that are there, as lanes. `place_of`: a record's group and policy.
+fn lanes(timelines: &[Timeline], place_of: impl Fn(usize) -> Option<(usize, usize)>) -> Vec<Lanes> {
+    let most = MOST_STRETCHES_IN_ALL / timelines.len().max(1);
+    let end = timelines.iter().map(|timeline| timeline.end.0).max().unwrap_or(0);
+    let tick_ns = end.div_ceil(TICKS).max(1);
+    timelines
+        .iter()
+        .filter_map(|timeline| {
+            let (group, policy) = place_of(timeline.record)?;
+            let mut timeline = timeline.clone();
+            timeline.limit(most);
+            Some(Lanes::new(group, policy, timeline, tick_ns))
+        })
+        .collect()
+}
+
+/// The groups as workloads: with the machine in their names if they are of several.
+fn workloads(groups: Vec<labels::Group>, records: &[Record]) -> Vec<Workload> {
+    let one_machine = groups.iter().all(|group| {
+        groups
+            .first()
+            .is_some_and(|first| (&first.machine, &first.cores) == (&group.machine, &group.cores))
+    });
+    let workload = |group: labels::Group| {
+        // If a run was done before its duration was over, its time counts.
+        let mut runs =
+            group.records.iter().map(|&record| &records[record]).filter(|run| run.error.is_none());
+        let first = runs.next();
+        let timed = first.is_some_and(Record::is_timed) && runs.all(Record::is_timed);
+        Workload { name: if one_machine { group.workload } else { group.title() }, timed }
+    };
+    groups.into_iter().map(workload).collect()
+}
+
 impl Data {
     /// The data of records that did not fail.
     pub fn new(records: &[Record], timelines: &[Timeline], meta: &Meta) -> Self {
-        let labels = labels::policies(records);
-        let mut policies: Vec<String> = vec![];
-        let policy_of: Vec<usize> = labels
-            .into_iter()
-            .map(|label| {
-                policies.iter().position(|known| *known == label).unwrap_or_else(|| {
-                    policies.push(label);
-                    policies.len() - 1
-                })
-            })
-            .collect();
+        let (policies, policy_of) = policies(records);
         let named = |wanted: &str| {
             policies.iter().position(|label| label == wanted).or_else(|| {
                 records
@@ -135,36 +174,9 @@ impl Data {
             );
         }
 
-        let most = MOST_STRETCHES_IN_ALL / timelines.len().max(1);
-        let end = timelines.iter().map(|timeline| timeline.end.0).max().unwrap_or(0);
-        let tick_ns = end.div_ceil(TICKS).max(1);
-        let shown = timelines.iter().filter(|timeline| timeline.record < records.len());
-        let timelines = shown
-            .map(|timeline| {
-                let record = timeline.record;
-                let mut timeline = timeline.clone();
-                timeline.limit(most);
-                Lanes::new(group_of[record], policy_of[record], timeline, tick_ns)
-            })
-            .collect();
-        let one_machine = groups.iter().all(|group| {
-            groups.first().is_some_and(|first| {
-                (&first.machine, &first.cores) == (&group.machine, &group.cores)
-            })
-        });
-        let workload = |group: labels::Group| {
-            // If a run was done before its duration was over, its time counts.
-            let mut runs = group
-                .records
-                .iter()
-                .map(|&record| &records[record])
-                .filter(|run| run.error.is_none());
-            let first = runs.next();
-            let timed = first.is_some_and(Record::is_timed) && runs.all(Record::is_timed);
-            Workload { name: if one_machine { group.workload } else { group.title() }, timed }
-        };
-        let groups = groups.into_iter().map(workload).collect();
-        Self { policies, baseline, groups, points, kinds, timelines }
+        let place_of = |record: usize| Some((*group_of.get(record)?, *policy_of.get(record)?));
+        let timelines = lanes(timelines, place_of);
+        Self { policies, baseline, groups: workloads(groups, records), points, kinds, timelines }
     }
 
     /// True if a policy that ran has not run all groups.

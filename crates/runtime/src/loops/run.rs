@@ -77,12 +77,7 @@ pub fn run<B: Body>(
 ) {
     let workers = worker.registry().stealers.len();
     if workers == 1 || iterations <= 1 {
-        let mut local = body.begin();
-        if iterations > 0 {
-            let _time = shown.chunk(worker, 0, iterations);
-            body.chunk(&mut local, 0..iterations);
-        }
-        return body.end(local);
+        return run_in_one_chunk(worker, iterations, body, shown);
     }
     let code = code.unwrap_or(Shared::<B>::run as *const () as usize);
     let began = Instant::now();
@@ -141,6 +136,17 @@ pub fn run<B: Body>(
     if let Some(payload) = payload {
         resume_unwind(payload);
     }
+}
+
+/// Does a loop of a single worker or iteration.
+#[inline(always)]
+fn run_in_one_chunk<B: Body>(worker: &Worker, iterations: u64, body: &B, shown: Shown) {
+    let mut local = body.begin();
+    if iterations > 0 {
+        let _time = shown.chunk(worker, 0, iterations);
+        body.chunk(&mut local, 0..iterations);
+    }
+    body.end(local);
 }
 
 /// Does a loop that should take so many nanoseconds per iteration, by itself. How many iterations

@@ -93,19 +93,7 @@ impl<'env> Steps<'env> {
     /// Steps of tasks by number, with edges from lower to higher numbers.
     pub fn new(actions: Vec<(Label, Action<'env>)>, edges: &[(u32, u32)]) -> Self {
         let count = actions.len();
-        let mut before = vec![0_u32; count];
-        let mut first = vec![0_u32; count + 1];
-        for &(from, to) in edges {
-            before[to as usize] += 1;
-            first[from as usize + 1] += 1;
-        }
-        (0..count).for_each(|task| first[task + 1] += first[task]);
-        let mut successors = vec![0; edges.len()];
-        let mut free = first.clone();
-        for &(from, to) in edges {
-            successors[free[from as usize] as usize] = to;
-            free[from as usize] += 1;
-        }
+        let Edges { before, first, successors } = Edges::sorted(count, edges);
         let successors_of = |task: u32| {
             &successors[first[task as usize] as usize..first[task as usize + 1] as usize]
         };
@@ -214,6 +202,34 @@ impl<'env> Steps<'env> {
                 }
             });
         });
+    }
+}
+
+/// The edges of a graph, by task.
+struct Edges {
+    /// How many come before it.
+    before: Vec<u32>,
+    /// Where its successors begin in `successors`; they end where those of the next one begin.
+    first: Vec<u32>,
+    successors: Vec<u32>,
+}
+
+impl Edges {
+    fn sorted(count: usize, edges: &[(u32, u32)]) -> Self {
+        let mut before = vec![0_u32; count];
+        let mut first = vec![0_u32; count + 1];
+        for &(from, to) in edges {
+            before[to as usize] += 1;
+            first[from as usize + 1] += 1;
+        }
+        (0..count).for_each(|task| first[task + 1] += first[task]);
+        let mut successors = vec![0; edges.len()];
+        let mut free = first.clone();
+        for &(from, to) in edges {
+            successors[free[from as usize] as usize] = to;
+            free[from as usize] += 1;
+        }
+        Self { before, first, successors }
     }
 }
 

@@ -74,10 +74,7 @@ impl Worker {
     pub(super) fn look(&self, done: &impl Fn() -> bool) {
         let registry = &*self.registry;
         let (sleep, give_way) = (&registry.sleep, registry.give_way.as_ref());
-        give_way.into_iter().for_each(|it| it.set_idle(self, true));
-        registry.lending.idles(self.index);
-        self.outers().for_each(|outer| outer.registry.lending.idles(outer.index));
-        sleep.start_looking();
+        self.starts_looking();
         let mut watch = Watch::for_work();
         let mut since = Instant::now();
         let mut now = since;
@@ -88,16 +85,7 @@ impl Worker {
                     || self.take_own_batch().or_else(|| self.find_in_batches(&mut stuck, now));
                 let job = self.find_work().or_else(|| if tried == 0 { of_batch() } else { None });
                 if job.is_some() || done() {
-                    // A task that was left for a faster worker is any worker's, once its time is
-                    // over.
-                    sleep.stop_looking(|| {
-                        registry.has_work() || give_way.and_then(GiveWay::due).is_some()
-                    });
-                    give_way.into_iter().for_each(|it| it.set_idle(self, false));
-                    registry.lending.works(self.index);
-                    self.outers().for_each(|outer| outer.registry.lending.works(outer.index));
-                    self.takes_core_back();
-                    registry.central.leave(registry, self.index);
+                    self.stops_looking();
                     self.looked(since, Instant::now());
                     job.into_iter().for_each(|job| self.execute_until(job, done));
                     return;
@@ -142,6 +130,32 @@ impl Worker {
                 std::thread::yield_now();
             }
         }
+    }
+
+    /// Tells the others that this worker has no work of its own.
+    #[inline(always)]
+    fn starts_looking(&self) {
+        let registry = &*self.registry;
+        registry.give_way.iter().for_each(|it| it.set_idle(self, true));
+        registry.lending.idles(self.index);
+        self.outers().for_each(|outer| outer.registry.lending.idles(outer.index));
+        registry.sleep.start_looking();
+    }
+
+    /// Tells the others that this worker has work, or nothing more to look for.
+    #[inline(always)]
+    fn stops_looking(&self) {
+        let registry = &*self.registry;
+        let give_way = registry.give_way.as_ref();
+        // A task that was left for a faster worker is any worker's, once its time is over.
+        registry
+            .sleep
+            .stop_looking(|| registry.has_work() || give_way.and_then(GiveWay::due).is_some());
+        give_way.into_iter().for_each(|it| it.set_idle(self, false));
+        registry.lending.works(self.index);
+        self.outers().for_each(|outer| outer.registry.lending.works(outer.index));
+        self.takes_core_back();
+        registry.central.leave(registry, self.index);
     }
 
     fn looked(&self, from: Instant, to: Instant) {

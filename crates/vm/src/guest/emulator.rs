@@ -105,11 +105,6 @@ impl<'a> Emulator<'a> {
         settings: &Settings<'_>,
         signals: &'a Signals,
     ) -> Result<(Self, Channels), VmError> {
-        let channel = || -> Result<(UnixStream, OwnedFd), VmError> {
-            let (ours, theirs) = UnixStream::pair()
-                .map_err(VmError::system("cannot make a channel to the guest"))?;
-            Ok((ours, theirs.into()))
-        };
         let (console, console_end) = channel()?;
         let (complaints, complaints_end) = channel()?;
         let (control, control_end) = channel()?;
@@ -123,38 +118,7 @@ impl<'a> Emulator<'a> {
             ("stderr", &stderr_end),
         ];
 
-        let mut command = Command::new(QEMU);
-        // Named threads let the lab tell virtual cores from other threads.
-        command.args([
-            "-name",
-            "lab,debug-threads=on",
-            "-accel",
-            "tcg,thread=multi",
-            "-cpu",
-            "max",
-        ]);
-        command.arg("-smp").arg(topology(settings));
-        command.arg("-m").arg(format!("{}M", settings.memory_mib));
-        command.args([
-            "-nodefaults",
-            "-no-user-config",
-            "-display",
-            "none",
-            "-nic",
-            "none",
-            "-no-reboot",
-        ]);
-        command.arg("-kernel").arg(&settings.kernel.vmlinuz);
-        command.arg("-initrd").arg(format!("/proc/self/fd/{}", settings.image.as_raw_fd()));
-        command.args(["-append", KERNEL_ARGUMENTS]);
-        command.arg("-chardev").arg(format!("socket,id=console,fd={}", console_end.as_raw_fd()));
-        command.args(["-serial", "chardev:console", "-device", "virtio-serial-pci"]);
-        for (name, end) in ports {
-            command.arg("-chardev").arg(format!("socket,id={name},fd={}", end.as_raw_fd()));
-            command
-                .arg("-device")
-                .arg(format!("virtserialport,chardev={name},name=evenkeel.{name}"));
-        }
+        let mut command = command(settings, &console_end, &ports);
         let complaints_too = complaints_end
             .try_clone()
             .map_err(VmError::system("cannot make a channel to the guest"))?;
@@ -191,6 +155,34 @@ impl Drop for Emulator<'_> {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// A channel: this side's end, and the emulator's.
+fn channel() -> Result<(UnixStream, OwnedFd), VmError> {
+    let (ours, theirs) =
+        UnixStream::pair().map_err(VmError::system("cannot make a channel to the guest"))?;
+    Ok((ours, theirs.into()))
+}
+
+/// The emulator's command line. `ports`: by name, its ends of the channels to the guest.
+fn command(settings: &Settings<'_>, console: &OwnedFd, ports: &[(&str, &OwnedFd)]) -> Command {
+    let mut command = Command::new(QEMU);
+    // Named threads let the lab tell virtual cores from other threads.
+    command.args(["-name", "lab,debug-threads=on", "-accel", "tcg,thread=multi", "-cpu", "max"]);
+    command.arg("-smp").arg(topology(settings));
+    command.arg("-m").arg(format!("{}M", settings.memory_mib));
+    command.args(["-nodefaults", "-no-user-config", "-display", "none", "-nic", "none"]);
+    command.arg("-no-reboot");
+    command.arg("-kernel").arg(&settings.kernel.vmlinuz);
+    command.arg("-initrd").arg(format!("/proc/self/fd/{}", settings.image.as_raw_fd()));
+    command.args(["-append", KERNEL_ARGUMENTS]);
+    command.arg("-chardev").arg(format!("socket,id=console,fd={}", console.as_raw_fd()));
+    command.args(["-serial", "chardev:console", "-device", "virtio-serial-pci"]);
+    for (name, end) in ports {
+        command.arg("-chardev").arg(format!("socket,id={name},fd={}", end.as_raw_fd()));
+        command.arg("-device").arg(format!("virtserialport,chardev={name},name=evenkeel.{name}"));
+    }
+    command
 }
 
 /// One socket for all cores, however many: all share a last-level cache.

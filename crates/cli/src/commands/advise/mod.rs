@@ -60,17 +60,8 @@ pub fn run(args: &AdviseArgs) -> Result {
         timelines.extend(timeline);
     }
     say_notes(&notes);
-    if runs.iter().all(|run| run.record.error.is_some()) {
-        for Run { label, record } in &runs {
-            say("error", &format!("{label}: {}", record.error.as_deref().unwrap_or_default()));
-        }
-        return Err(Failure::Said);
-    }
     let measure = args.rank_by;
-    let has = |run: &Run| run.record.error.is_none() && measure.value(&run.record).is_some();
-    if !runs.iter().any(has) {
-        return Err(Failure::usage(format!("--rank-by {}: {}", measure.flag(), lacks(measure))));
-    }
+    check_ranked(&runs, measure)?;
     let ranking = ranking::rank(&runs, measure);
     let why = because::sentence(&runs, &ranking, measure);
     let best_first: Vec<&Run> = ranking.iter().map(|ranked| &runs[ranked.run]).collect();
@@ -108,18 +99,37 @@ pub fn run(args: &AdviseArgs) -> Result {
             .collect(),
     };
     records::write_json(output, &advice)?;
-    if args.json {
-        print_json(&advice)
-    } else {
-        let mut text = drawn(&runs, &ranking);
-        for LeftOut { policy, why } in &left_out {
-            text += &table::wrapped(&format!("{policy} left out: {why}\n"), 2);
+    if args.json { print_json(&advice) } else { print(&for_people(&runs, &advice)) }
+}
+
+/// Checks that there is a record to rank, and says why if every run failed.
+///
+/// # Errors
+/// Every run failed, or no record has the measure.
+fn check_ranked(runs: &[Run], measure: Measure) -> Result {
+    if runs.iter().all(|run| run.record.error.is_some()) {
+        for Run { label, record } in runs {
+            say("error", &format!("{label}: {}", record.error.as_deref().unwrap_or_default()));
         }
-        for (run, error) in failed {
-            text += &format!("{} failed: {error}\n", run.label);
-        }
-        print(&(text + &table::wrapped(&format!("\n{why}\n"), 0)))
+        return Err(Failure::Said);
     }
+    let has = |run: &Run| run.record.error.is_none() && measure.value(&run.record).is_some();
+    if !runs.iter().any(has) {
+        return Err(Failure::usage(format!("--rank-by {}: {}", measure.flag(), lacks(measure))));
+    }
+    Ok(())
+}
+
+/// The result as text: the ranking, what is not in it, and why the winner wins.
+fn for_people(runs: &[Run], advice: &Advice<'_>) -> String {
+    let mut text = drawn(runs, advice.ranking);
+    for LeftOut { policy, why } in advice.left_out {
+        text += &table::wrapped(&format!("{policy} left out: {why}\n"), 2);
+    }
+    for Failed { policy, error } in &advice.failed {
+        text += &format!("{policy} failed: {error}\n");
+    }
+    text + &table::wrapped(&format!("\n{}\n", advice.why), 0)
 }
 
 /// The message for a measure that no record has.

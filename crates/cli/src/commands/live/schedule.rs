@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use evenkeel_linux::affinity::journal::{directory, make_directory};
 use evenkeel_linux::affinity::kernel::can_place_others;
+use evenkeel_linux::live::{Finished, Session};
 use evenkeel_linux::program::{Signal, Signals};
 use evenkeel_linux::watch::{Tid, WatchError, Watcher};
 use evenkeel_machine::Nanos;
@@ -23,11 +24,12 @@ use super::energy::Watched;
 use super::listener::Listener;
 use super::record::{Of, Run, shortened};
 use super::statistics::{Identity, Snapshot, Statistics};
-use super::{backend, begin, monitor, prepare, unwatchable, watch_options};
+use super::{Prepared, backend, begin, monitor, prepare, unwatchable, watch_options};
 use crate::args::live::ScheduleArgs;
 use crate::commands::simulate::threads;
 use crate::error::{Failure, Result, say};
 use crate::output::{print, print_json};
+use crate::plan::Chosen;
 use crate::table;
 
 /// The most ended threads that are still reported one by one: `schedule` may go on for months.
@@ -51,55 +53,9 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
     let prepared = prepare(&args.live, if args.threads { usize::MAX } else { REMEMBERED })?;
     let _lock = lock()?;
     // While the process still has every privilege.
-    let unmonitored =
-        |error: io::Error| say("note", &format!("--monitor will find nobody: {error}"));
-    let mut listener = Listener::begin(&directory()).map_err(unmonitored).ok();
-    let machine = prepared.machine.name.clone();
-    let whole = args.pid.is_empty() && args.cgroup.is_none();
-    let whose = named(args)?;
-    let scope = whose.clone().map_or(Scope::Machine, Scope::Running);
-    let choice = backend::choose(&args.live, &prepared, &scope);
-    if args.partial && matches!(choice, Choice::Affinity(_)) {
-        return Err(Failure::usage(format!(
-            "--partial is of sched_ext, and threads would be placed {}; by affinity, --pid and \
-             --cgroup choose",
-            choice.sentence()
-        )));
-    }
-    say("note", &choice.sentence());
-    let sysfs = prepared.config.sysfs.clone();
-    let mut members = None;
-    let begun = match choice {
-        Choice::Affinity(_) => None,
-        Choice::SchedExt(_) => {
-            backend::begin_sched_ext(&prepared, &args.live, args.partial || !whole)?
-        }
-    };
-    // The kernel may have refused the mechanism that was chosen.
-    let mechanism = if begun.is_some() { "sched_ext" } else { "affinity" };
-    let (mut session, policy, what) = match begun {
-        Some((session, policy)) => {
-            if let Some(whose) = whose {
-                let refused = || format!("{}: cannot be put into SCHED_EXT", scope_of(args));
-                members =
-                    Some(Members::adopt(whose).with_context(refused).map_err(Failure::Failed)?);
-            }
-            let what =
-                if args.partial { "threads of SCHED_EXT".to_owned() } else { scope_of(args) };
-            (session, policy, what)
-        }
-        None => {
-            if args.partial {
-                return Err(Failure::Failed(anyhow::anyhow!(
-                    "--partial takes sched_ext, which cannot be had here"
-                )));
-            }
-            check_rights(args)?;
-            let watcher = watcher(args)?;
-            let (session, policy) = begin(prepared, watcher, &args.live)?;
-            (session, policy, scope_of(args))
-        }
-    };
+    let listener = Listener::begin(&directory()).map_err(unmonitored).ok();
+    let (machine, sysfs) = (prepared.machine.name.clone(), prepared.config.sysfs.clone());
+    let Begun { session, policy, members, mechanism, what } = begin_session(args, prepared)?;
     // Its thread must have no more privileges than the session keeps.
     let sensors = Watched::begin(&sysfs);
     say(
@@ -107,73 +63,28 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
         &format!("scheduling {what} under {}; {}; Ctrl-C ends it", policy.label, session.source()),
     );
     let started = Instant::now();
-    let end = args.duration.map(|duration| started + Duration::from_nanos(duration.0));
-    let mut reporter = args.stats.map(|seconds| Reporter::new(seconds, args.json));
-    let identity = Identity {
-        pid: std::process::id(),
-        policy: policy.label.clone(),
-        machine,
-        scope: what.clone(),
-        mechanism: mechanism.to_owned(),
-        source: session.source(),
+    let mut schedule = Schedule {
+        args,
+        signals: &signals,
+        started,
+        end: args.duration.map(|duration| started + Duration::from_nanos(duration.0)),
+        reporter: args.stats.map(|seconds| Reporter::new(seconds, args.json)),
+        identity: Identity {
+            pid: std::process::id(),
+            policy: policy.label.clone(),
+            machine,
+            scope: what.clone(),
+            mechanism: mechanism.to_owned(),
+            source: session.source(),
+        },
+        session,
+        members,
+        listener,
+        restarts: 0,
+        refusal_told: false,
     };
-    let mut restarts = 0;
-    let mut refusal_told = false;
-    let mut go_on = || -> Result<bool> {
-        // A session may not know yet of existing threads that have just been put into SCHED_EXT.
-        let is_empty = || session.is_over() && args.pid.iter().all(|&pid| owner(pid).is_none());
-        let over =
-            end.is_some_and(|end| Instant::now() >= end) || !args.pid.is_empty() && is_empty();
-        if over || interrupted(&signals)? {
-            return Ok(false);
-        }
-        let mut others: Vec<&dyn AsFd> = vec![&signals];
-        others.extend(listener.iter().map(|listener| listener as &dyn AsFd));
-        let soonest = reporter.iter().map(|reporter| reporter.next).chain(end).min();
-        let within = soonest.map_or(Nanos::MAX, |at| {
-            let left = at.saturating_duration_since(Instant::now());
-            Nanos(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX))
-        });
-        session
-            .step(within, &others)
-            .map_err(|error| backend::trouble(error, args.live.verbose))?;
-        if let Some(members) = &mut members {
-            members.follow();
-        }
-        if !refusal_told && session.totals().refused > 0 {
-            refusal_told = true;
-            say(
-                "note",
-                "some threads are left alone: to place those of other users takes CAP_SYS_NICE",
-            );
-        }
-        if session.restarts() != restarts {
-            restarts = session.restarts();
-            say("note", "CPUs came or went: the scheduler was loaded anew");
-        }
-        let snapshot = || Snapshot::of(identity.clone(), &*session, started.elapsed());
-        if let Some(reporter) = &mut reporter {
-            reporter.report(snapshot)?;
-        }
-        if let Some(Err(error)) = listener.as_ref().map(|listener| listener.answer(snapshot)) {
-            unmonitored(error);
-            listener = None;
-        }
-        Ok(true)
-    };
-    let outcome = loop {
-        match go_on() {
-            Ok(true) => {}
-            Ok(false) => break Ok(()),
-            Err(error) => break Err(error),
-        }
-    };
-    let run = Run {
-        workloads: vec![what.clone()],
-        policy: &policy,
-        threads: args.threads,
-        time: Of::Session,
-    };
+    let outcome = schedule.go_on();
+    let Schedule { session, members, listener: _listener, .. } = schedule;
     // Whatever failed, masks and classes are given back first.
     if let Some(members) = &members {
         members.release();
@@ -190,20 +101,169 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
             ),
         );
     }
-    let placed_none = refused > 0 && finished.totals.calls <= finished.totals.refused;
-    let mut record = run.record(&finished);
-    sensors.tell(&mut record, &finished);
-    if args.json {
-        print_json(&record)?;
-    } else {
-        print(&(results::simulate(&shortened(&record), table::style()) + &threads(&record)))?;
-    }
-    if placed_none {
+    report(args, &what, &policy, &finished, sensors)?;
+    if refused > 0 && finished.totals.calls <= finished.totals.refused {
         return Err(Failure::Failed(anyhow::anyhow!(
             "no thread could be placed: {what} is of other users, which takes CAP_SYS_NICE"
         )));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn unmonitored(error: io::Error) {
+    say("note", &format!("--monitor will find nobody: {error}"));
+}
+
+/// A session that has begun.
+struct Begun {
+    session: Box<dyn Session>,
+    policy: Chosen,
+    /// The threads that were put into SCHED_EXT, if they had to be.
+    members: Option<Members>,
+    /// The kernel may have refused the mechanism that was chosen.
+    mechanism: &'static str,
+    /// Description of what is scheduled.
+    what: String,
+}
+
+/// Chooses the mechanism, and begins to schedule by it.
+fn begin_session(args: &ScheduleArgs, prepared: Prepared) -> Result<Begun> {
+    let whole = args.pid.is_empty() && args.cgroup.is_none();
+    let whose = named(args)?;
+    let scope = whose.clone().map_or(Scope::Machine, Scope::Running);
+    let choice = backend::choose(&args.live, &prepared, &scope);
+    if args.partial && matches!(choice, Choice::Affinity(_)) {
+        return Err(Failure::usage(format!(
+            "--partial is of sched_ext, and threads would be placed {}; by affinity, --pid and \
+             --cgroup choose",
+            choice.sentence()
+        )));
+    }
+    say("note", &choice.sentence());
+    let begun = match choice {
+        Choice::Affinity(_) => None,
+        Choice::SchedExt(_) => {
+            backend::begin_sched_ext(&prepared, &args.live, args.partial || !whole)?
+        }
+    };
+    let Some((session, policy)) = begun else { return begin_affinity(args, prepared) };
+    let adopt = |whose| {
+        Members::adopt(whose)
+            .with_context(|| format!("{}: cannot be put into SCHED_EXT", scope_of(args)))
+            .map_err(Failure::Failed)
+    };
+    let members = whose.map(adopt).transpose()?;
+    let what = if args.partial { "threads of SCHED_EXT".to_owned() } else { scope_of(args) };
+    Ok(Begun { session, policy, members, mechanism: "sched_ext", what })
+}
+
+fn begin_affinity(args: &ScheduleArgs, prepared: Prepared) -> Result<Begun> {
+    if args.partial {
+        return Err(Failure::Failed(anyhow::anyhow!(
+            "--partial takes sched_ext, which cannot be had here"
+        )));
+    }
+    check_rights(args)?;
+    let watcher = watcher(args)?;
+    let (session, policy) = begin(prepared, watcher, &args.live)?;
+    Ok(Begun { session, policy, members: None, mechanism: "affinity", what: scope_of(args) })
+}
+
+/// A session under way, and those that are told of it.
+struct Schedule<'a> {
+    args: &'a ScheduleArgs,
+    signals: &'a Signals,
+    session: Box<dyn Session>,
+    members: Option<Members>,
+    listener: Option<Listener>,
+    reporter: Option<Reporter>,
+    identity: Identity,
+    started: Instant,
+    end: Option<Instant>,
+    /// How often the session had begun anew, as last reported.
+    restarts: u32,
+    /// True once threads that are left alone have been reported.
+    refusal_told: bool,
+}
+
+impl Schedule<'_> {
+    /// Schedules until it is over or a signal asks for its end.
+    fn go_on(&mut self) -> Result {
+        while !self.is_over() && !interrupted(self.signals)? {
+            self.step()?;
+        }
+        Ok(())
+    }
+
+    /// True if the duration is over, or none of the named processes is left.
+    fn is_over(&self) -> bool {
+        let pids = &self.args.pid;
+        // A session may not know yet of existing threads that have just been put into SCHED_EXT.
+        let is_empty = || self.session.is_over() && pids.iter().all(|&pid| owner(pid).is_none());
+        self.end.is_some_and(|end| Instant::now() >= end) || !pids.is_empty() && is_empty()
+    }
+
+    /// Waits for something to look at, looks, and tells those that wait for news.
+    fn step(&mut self) -> Result {
+        let mut others: Vec<&dyn AsFd> = vec![self.signals];
+        others.extend(self.listener.iter().map(|listener| listener as &dyn AsFd));
+        let soonest = self.reporter.iter().map(|reporter| reporter.next).chain(self.end).min();
+        let within = soonest.map_or(Nanos::MAX, |at| {
+            let left = at.saturating_duration_since(Instant::now());
+            Nanos(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX))
+        });
+        self.session
+            .step(within, &others)
+            .map_err(|error| backend::trouble(error, self.args.live.verbose))?;
+        if let Some(members) = &mut self.members {
+            members.follow();
+        }
+        self.note_changes();
+        let (session, identity, started) = (&*self.session, &self.identity, self.started);
+        let snapshot = || Snapshot::of(identity.clone(), session, started.elapsed());
+        if let Some(reporter) = &mut self.reporter {
+            reporter.report(snapshot)?;
+        }
+        if let Some(Err(error)) = self.listener.as_ref().map(|listener| listener.answer(snapshot)) {
+            unmonitored(error);
+            self.listener = None;
+        }
+        Ok(())
+    }
+
+    /// Says what is new about the session, and worth a note.
+    fn note_changes(&mut self) {
+        if !self.refusal_told && self.session.totals().refused > 0 {
+            self.refusal_told = true;
+            say(
+                "note",
+                "some threads are left alone: to place those of other users takes CAP_SYS_NICE",
+            );
+        }
+        if self.session.restarts() != self.restarts {
+            self.restarts = self.session.restarts();
+            say("note", "CPUs came or went: the scheduler was loaded anew");
+        }
+    }
+}
+
+/// Prints the session's record.
+fn report(
+    args: &ScheduleArgs,
+    what: &str,
+    policy: &Chosen,
+    finished: &Finished,
+    sensors: Watched,
+) -> Result {
+    let run =
+        Run { workloads: vec![what.to_owned()], policy, threads: args.threads, time: Of::Session };
+    let mut record = run.record(finished);
+    sensors.tell(&mut record, finished);
+    if args.json {
+        print_json(&record)
+    } else {
+        print(&(results::simulate(&shortened(&record), table::style()) + &threads(&record)))
+    }
 }
 
 /// Description of what is scheduled, for people.

@@ -138,6 +138,16 @@ macro_rules! view {
     };
 }
 
+/// The cores, by CPU of the kernel.
+fn core_of(machine: &Machine) -> Result<Vec<Option<CoreId>>, Refusal> {
+    let mut core_of = vec![None; MAX_CPUS];
+    for core in &machine.cores {
+        let place = core_of.get_mut(core.cpu as usize);
+        *place.ok_or(Refusal::Beyond { cpu: core.cpu, room: MAX_CPUS })? = Some(core.id);
+    }
+    Ok(core_of)
+}
+
 impl Mechanism {
     /// Ready for threads: policy asked, kernel side told, not attached. `epoch`: the beginning of
     /// time, `CLOCK_MONOTONIC`.
@@ -153,11 +163,7 @@ impl Mechanism {
     ) -> Result<Self, Refusal> {
         check_seen(policy.interest())?;
         let count = machine.cores.len();
-        let mut core_of = vec![None; MAX_CPUS];
-        for core in &machine.cores {
-            let place = core_of.get_mut(core.cpu as usize);
-            *place.ok_or(Refusal::Beyond { cpu: core.cpu, room: MAX_CPUS })? = Some(core.id);
-        }
+        let core_of = core_of(&machine)?;
         let slots = kernel.slots.len();
         let mut mechanism = Self {
             interest: policy.interest(),
@@ -198,7 +204,15 @@ impl Mechanism {
             freed: 0,
         };
         mechanism.lay_out();
-        let Self { policy, directives, machine, options, cores, .. } = &mut mechanism;
+        mechanism.start_policy()?;
+        mechanism.carry_out_all();
+        mechanism.serve_all_if_none();
+        Ok(mechanism)
+    }
+
+    /// Asks the policy how it begins, before there are threads.
+    fn start_policy(&mut self) -> Result<(), Refusal> {
+        let Self { policy, directives, machine, options, cores, .. } = self;
         let view = View {
             now: Nanos::ZERO,
             answer: 0,
@@ -213,9 +227,7 @@ impl Mechanism {
             affinity: &[],
         };
         policy.start(&view, directives)?;
-        mechanism.carry_out_all();
-        mechanism.serve_all_if_none();
-        Ok(mechanism)
+        Ok(())
     }
 
     /// What the kernel side has to know before it begins.
