@@ -11,7 +11,10 @@ const WIDTH: usize = 100;
 const NOT_OURS: [&str; 4] = ["Cargo.lock", "LICENSE", "docs/benchmarks", "tests/golden"];
 
 fn files() -> Vec<String> {
-    let output = Command::new("git").args(["ls-files"]).current_dir(root()).output();
+    let output = Command::new("git")
+        .args(["ls-files", "--cached", "--others", "--exclude-standard"])
+        .current_dir(root())
+        .output();
     let Ok(output) = output else { return Vec::new() };
     let names = String::from_utf8_lossy(&output.stdout).into_owned();
     let ours = |name: &&str| !NOT_OURS.iter().any(|it| name.starts_with(it));

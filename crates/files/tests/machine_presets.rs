@@ -35,8 +35,10 @@ fn each_preset_reads_and_bears_the_name_of_its_file() {
         for kind in &machine.kinds {
             assert!(
                 kind.source.contains("derived") || kind.source.contains("measured"),
-                "{}",
-                preset.name
+                "{}, kind {}: '{}' found, expected a source that says 'derived' or 'measured'",
+                preset.name,
+                kind.name,
+                kind.source
             );
         }
     }

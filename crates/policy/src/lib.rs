@@ -2,6 +2,7 @@
 
 pub mod bounds;
 pub mod contract;
+mod entry;
 pub mod graph;
 pub mod loops;
 pub mod os;

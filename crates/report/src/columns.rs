@@ -2,8 +2,8 @@
 
 use evenkeel_metrics::Record;
 
+use crate::figure::number;
 use crate::labels::OVER_ONE_SLOW;
-use crate::table::number;
 
 /// Which value of a measure is best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

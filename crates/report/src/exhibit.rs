@@ -2,8 +2,9 @@
 
 use evenkeel_studies::{Cell, Exhibit, Reproduction};
 
+use crate::figure::number;
 use crate::labels::plain;
-use crate::table::{Style, number, ruled, wrapped};
+use crate::table::{Style, ruled, wrapped};
 
 /// Shown for a missing figure.
 const NONE: &str = "-";

@@ -4,6 +4,7 @@
 mod columns;
 pub mod csv;
 mod exhibit;
+pub mod figure;
 pub mod html;
 mod labels;
 pub mod perfetto;

@@ -4,6 +4,7 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, Tab
 use evenkeel_metrics::{AppRow, Record};
 
 use crate::columns::{Best, Column, shown as measures};
+use crate::figure::number;
 use crate::labels;
 
 /// How a table is to look.
@@ -223,19 +224,6 @@ fn kinds(record: &Record) -> String {
         table.add_row(cells);
     }
     drawn(table, 2)
-}
-
-/// Four significant figures, without an exponent if possible.
-pub fn number(value: f64) -> String {
-    let magnitude = value.abs();
-    match magnitude {
-        0.0 => "0".into(),
-        _ if !(1e-4..1e7).contains(&magnitude) => format!("{value:.2e}"),
-        _ => {
-            let before = magnitude.log10().floor() as i32;
-            format!("{value:.*}", usize::try_from(3 - before).unwrap_or(0))
-        }
-    }
 }
 
 /// A style with only a line under the header.

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use super::facts::CPU;
 use super::identity::Design;
 use super::tree::Tree;
 
@@ -13,6 +12,9 @@ const MAX_RATING: u64 = 1_000_000;
 const MAX_KHZ: u64 = 1_000_000_000;
 /// The highest cache level that belongs to a core's design. Higher ones belong to the chip.
 const CORES_CACHES: u64 = 2;
+
+/// The folder of all CPUs.
+pub(super) const CPU: &str = "devices/system/cpu";
 
 /// Facts about one CPU. Clocks in kHz.
 #[derive(Default)]

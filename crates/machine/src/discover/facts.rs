@@ -2,13 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::cpu::{CacheSize, CpuFacts, clock_domains};
+use super::cpu::{CPU, CacheSize, CpuFacts, clock_domains};
 use super::identity;
 use super::tree::Tree;
 use crate::model::MAX_CORES;
-
-/// The folder of all CPUs.
-pub(super) const CPU: &str = "devices/system/cpu";
 
 /// The content of a tree.
 pub(super) struct Facts {

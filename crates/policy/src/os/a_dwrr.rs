@@ -64,7 +64,7 @@ use crate::contract::{
     Clock, Directive, Directives, Event, Interest, Knob, Knobs, Order, Policy, Preemption, QueueId,
     Slice, StartError, State, ThreadId, ThreadStats, Tier, View,
 };
-use crate::registry::{Entry, Trait};
+use crate::entry::{Entry, Trait};
 use crate::speedup::{Kinds, Source};
 use crate::weight::DEFAULT_WEIGHT;
 

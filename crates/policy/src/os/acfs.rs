@@ -87,7 +87,7 @@ use crate::contract::{
     Clock, Directives, Event, Interest, Knob, Knobs, Order, Policy, Slice, Start, StartError,
     ThreadId, ThreadStats, View,
 };
-use crate::registry::{Entry, Trait};
+use crate::entry::{Entry, Trait};
 use crate::speedup::{Applications, Rule, Source};
 
 const SOURCE: &str = "Saez, Pousa, Castro, Chaver, Prieto-Matias, JPDC 102 (2017)";

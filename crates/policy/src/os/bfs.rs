@@ -27,7 +27,7 @@ use super::deadline::{Deadlines, PREEMPTION, SLICE};
 use crate::contract::{
     Clock, Directive, Directives, Event, Policy, QueueId, StartError, Tier, View,
 };
-use crate::registry::{Entry, Trait};
+use crate::entry::{Entry, Trait};
 
 /// Entry in the registry.
 pub const ENTRY: Entry = Entry {

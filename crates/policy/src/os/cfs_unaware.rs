@@ -28,7 +28,7 @@ use super::homes::Homes;
 use crate::contract::{
     Directives, Event, Interest, Knob, Knobs, Policy, QueueId, StartError, ThreadId, Tier, View,
 };
-use crate::registry::{Entry, Trait};
+use crate::entry::{Entry, Trait};
 
 /// Entry in the registry.
 pub const ENTRY: Entry = Entry {

@@ -26,7 +26,7 @@
 use super::TICK;
 use super::linux::{Linux, PowerModel};
 use crate::contract::Knob;
-use crate::registry::Entry;
+use crate::entry::Entry;
 
 /// Entry in the registry.
 pub const ENTRY: Entry = Entry {

@@ -35,7 +35,7 @@ use crate::contract::{
     Clock, Directives, Event, Interest, Knob, Knobs, Policy, StartError, ThreadId, ThreadStats,
     View,
 };
-use crate::registry::{Entry, Trait};
+use crate::entry::{Entry, Trait};
 use crate::speedup::{Kinds, Source};
 use crate::weight::DEFAULT_WEIGHT;
 

@@ -38,7 +38,7 @@ use super::homes::Homes;
 use crate::contract::{
     Directives, Event, Interest, Knob, Knobs, Policy, QueueId, StartError, ThreadId, Tier, View,
 };
-use crate::registry::Entry;
+use crate::entry::Entry;
 
 /// Entry in the registry.
 pub const ENTRY: Entry = Entry {

@@ -35,7 +35,7 @@ use super::{REFRESH, TICK};
 use crate::contract::{
     Clock, Directives, Event, Interest, Knob, Knobs, Policy, StartError, ThreadId, View,
 };
-use crate::registry::{Entry, Trait};
+use crate::entry::{Entry, Trait};
 use crate::speedup::{Applications, Rule, Source};
 
 /// Entry in the registry.

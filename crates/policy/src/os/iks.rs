@@ -22,7 +22,7 @@ use evenkeel_machine::{CoreId, KindId};
 
 use super::switching::{KNOBS, Switching};
 use crate::contract::{Directives, Event, Interest, Policy, StartError, View};
-use crate::registry::Entry;
+use crate::entry::Entry;
 
 /// Entry in the registry.
 pub const ENTRY: Entry = Entry {

@@ -61,7 +61,7 @@ use crate::contract::{
     Clock, Directive, Directives, Event, Interest, Knobs, Order, Policy, Preemption, QueueId,
     Slice, Start, StartError, ThreadId, Tier, View,
 };
-use crate::registry::{Entry, Trait};
+use crate::entry::{Entry, Trait};
 
 pub(super) mod energy;
 mod utilisation;

@@ -33,7 +33,7 @@ use crate::contract::{
     Clock, Directives, Event, Interest, Knob, Knobs, Policy, StartError, ThreadId, ThreadStats,
     View,
 };
-use crate::registry::{Entry, Trait};
+use crate::entry::{Entry, Trait};
 use crate::speedup::Source;
 
 /// Entry in the registry.

@@ -26,8 +26,8 @@ use evenkeel_machine::CoreId;
 use crate::contract::{
     Directives, Event, Knobs, Policy, QueueId, StartError, ThreadId, Tier, View,
 };
+use crate::entry::Entry;
 use crate::os::fair;
-use crate::registry::Entry;
 
 /// Entry in the registry.
 pub const ENTRY: Entry = Entry {

@@ -46,7 +46,7 @@ use crate::contract::{
     AppId, Clock, Directives, Event, Interest, Knob, Knobs, Policy, StartError, ThreadId,
     ThreadStats, View,
 };
-use crate::registry::{Entry, Trait};
+use crate::entry::{Entry, Trait};
 use crate::speedup::{Applications, Rule, Source};
 
 /// Entry in the registry.

@@ -31,7 +31,7 @@ use super::kind_queues::{KindQueues, SLICE, Turns, fast_time};
 use crate::contract::{
     AppId, Clock, Directives, Event, Interest, Knob, Knobs, Policy, StartError, ThreadId, View,
 };
-use crate::registry::{Entry, Trait};
+use crate::entry::{Entry, Trait};
 
 /// Entry in the registry.
 pub const ENTRY: Entry = Entry {

@@ -17,7 +17,7 @@ use crate::contract::{
     Clock, Directives, Event, Interest, Knob, Knobs, Order, Policy, QueueId, Slice, Start,
     StartError, Tier, View,
 };
-use crate::registry::{Entry, Trait};
+use crate::entry::{Entry, Trait};
 
 /// Entry in the registry.
 pub const ENTRY: Entry = Entry {

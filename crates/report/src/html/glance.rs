@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::data::{Data, Point};
 use super::escape::text;
 use super::parts::{scroll, swatch};
-use crate::table::number;
+use crate::figure::number;
 
 /// A column of the table of all policies.
 struct Glance {

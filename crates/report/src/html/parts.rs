@@ -8,8 +8,9 @@ use super::data::{Data, Point};
 use super::escape::text;
 use super::{Described, Meta};
 use crate::columns::{Best, Column, shown};
+use crate::figure::number;
 use crate::labels::{self, distinct};
-use crate::table::{is_best, number};
+use crate::table::is_best;
 use crate::verdict;
 
 /// Columns that fit a sheet of paper without smaller letters.

@@ -7,7 +7,7 @@ mod ranking;
 
 use evenkeel_metrics::Record;
 use evenkeel_report::BASELINE;
-use evenkeel_report::table::number;
+use evenkeel_report::figure::number;
 use serde::Serialize;
 
 use crate::args::advise::{AdviseArgs, Measure};

@@ -35,7 +35,7 @@
 //! Knobs: `interval` (10 ms); with `age` in it also those of [`ageing`].
 
 use crate::contract::{Knob, Knobs, Policy};
-use crate::registry::{Entry, Trait};
+use crate::entry::{Entry, Trait};
 
 pub mod ageing;
 mod few;

@@ -69,7 +69,7 @@ use crate::contract::{
     Clock, Directive, Directives, Event, Interest, Knob, Knobs, Policy, QueueId, StartError, State,
     ThreadId, ThreadStats, Tier, View,
 };
-use crate::registry::Entry;
+use crate::entry::Entry;
 
 mod history;
 mod thresholds;
