@@ -45,8 +45,9 @@ impl Blocks<f64> {
     }
 }
 
-/// Numbers that any worker may read, each of which one worker writes. They are relaxed atomics,
-/// which compile to plain loads and stores, but keep the compiler from using vector instructions.
+/// Numbers that any worker may read, each of which at most one worker writes in a phase. Relaxed
+/// atomics compile to plain loads and stores; the price is that the compiler uses no vector
+/// instructions.
 #[derive(Debug, Default)]
 pub struct SharedF64s(Vec<AtomicU64>);
 

@@ -97,7 +97,7 @@ static __always_inline struct task_ctx *task_ctx_of(struct task_struct *p)
 	return bpf_task_storage_get(&threads, p, NULL, 0);
 }
 
-/* The slot of a thread that the policy places; its index in *slot_index. */
+/* A thread's slot, and its index in *slot_index; NULL if the policy does not place it. */
 static __always_inline struct slot *slot_of(struct task_struct *p, u32 *slot_index)
 {
 	struct task_ctx *task_ctx = task_ctx_of(p);
@@ -109,9 +109,8 @@ static __always_inline struct slot *slot_of(struct task_struct *p, u32 *slot_ind
 }
 
 /*
- * An atomic operation as a full barrier: memory accesses after it are not done before it. Its
- * result must be used: else clang up to 19 chooses an instruction that orders nothing on some
- * processors.
+ * An atomic operation as a full barrier: no memory access moves across it, either way. Its result
+ * must be used: else clang up to 19 chooses an instruction that orders nothing on some processors.
  */
 #define FULL_BARRIER(atomic)                                                                       \
 	({                                                                                         \
@@ -123,7 +122,7 @@ static __always_inline bool has_bit(const u64 *mask, s32 cpu)
 {
 	u32 word = (u32)cpu / 64;
 
-	/* So that the number that is checked is the register that is used. */
+	/* Keeps the number in one register: the verifier bounds that, not copies of it. */
 	barrier_var(word);
 	return word < CPU_WORDS && mask[word] >> ((u32)cpu % 64) & 1;
 }

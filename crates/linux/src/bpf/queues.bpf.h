@@ -25,7 +25,7 @@
 #define MAX_SCAN 32
 /*
  * A thread that was last on this CPU, or was woken by it, goes before others whose virtual time is
- * less by no more than this: it comes without another CPU's lock and with warm caches, its own or
+ * less by no more than this. It comes without another CPU's lock and with warm caches, its own or
  * its waker's. The lead is bounded: a thread that is passed over is soon further behind than this.
  */
 #define NEAR_VIRTUAL_TIME 1000000ULL
@@ -512,7 +512,11 @@ FUNCTION int pick_by_tiers(s32 cpu, u32 curr_index)
  */
 #define ARRIVAL_WINDOW_NS 20000ULL
 
-/* True if a thread waits, or may be about to, that this CPU might take. */
+/*
+ * True if a thread waits, or may be about to, in this CPU's tiers, its own dispatch queue or its
+ * local one; true if unknown. Asked before a thread goes on without a pick, and when the CPU is
+ * about to idle.
+ */
 FUNCTION bool has_work(s32 cpu)
 {
 	struct cpu_ctx *cpu_ctx = cpu_ctx_of(cpu);

@@ -66,9 +66,10 @@ pub fn equal_cores(cpus: &[Cpu]) -> Machine {
     }
 }
 
-/// `base` with some of its cores slower: those of one kind for which the same ratio was asked are a
-/// kind of their own, of the mean ratio that was measured for them, and in each cluster a cluster
-/// of their own. Power is left out for what is slowed: a thief draws what a program would.
+/// `base` with some of its cores slower. Cores of one kind for which the same ratio was asked are a
+/// kind of their own, of the mean ratio that was measured for them. In each cluster they are a
+/// cluster of their own. Slowed cores have no power model: the thread that takes their time draws
+/// what a program would.
 ///
 /// # Errors
 /// More kinds than a machine may have.
@@ -111,8 +112,8 @@ pub fn slowed_machine(base: &Machine, slowed: &[Slowed]) -> Result<Machine, LabE
     for (variant, cluster, mut members) in pieces {
         let first = cores.len();
         let ids: Vec<CoreId> = members.iter().map(|core| core.id).collect();
-        // Machine files have the cores with two threads first. Siblings are side by side, and the
-        // sort keeps them so.
+        // Machine files list a cluster's SMT pairs before its single cores: this order survives
+        // writing and reading. Siblings are adjacent, and the stable sort keeps them so.
         members.sort_by_key(|core| !core.sibling.is_some_and(|sibling| ids.contains(&sibling)));
         let order: Vec<CoreId> = members.iter().map(|core| core.id).collect();
         let place = |id: CoreId| {

@@ -21,9 +21,10 @@ const ROUNDS: u32 = 15;
 const BUDGET: Duration = Duration::from_secs(10);
 /// Shortest and longest window. The longest is many periods of any timer, the shortest still a few
 /// scheduler ticks.
-const WINDOW: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(100));
-/// Before each window the CPU spins for this share of it unmeasured: clocks that follow the load
-/// need time to rise.
+const SHORTEST_WINDOW: Duration = Duration::from_millis(20);
+const LONGEST_WINDOW: Duration = Duration::from_millis(100);
+/// Before each window the CPU spins unmeasured for one `WARM_UP`th of it: clocks that follow the
+/// load need time to rise.
 const WARM_UP: u32 = 4;
 /// Steps of the spin between two looks at the clock: some tens of microseconds.
 const STEPS: u32 = 16_384;
@@ -50,7 +51,7 @@ pub struct SpinSpeed {
     pub cpu: u32,
     /// Steps of the spin per microsecond of time on the clock: the median of the rounds.
     pub speed: f64,
-    /// Distance of the middle half of the rounds, as a share of the median.
+    /// Interquartile range of the rounds, as a share of the median.
     pub spread: f64,
     /// Share of the time that the spin had the CPU: the median of the rounds.
     pub share: f64,
@@ -83,7 +84,7 @@ pub enum CalibrateError {
 /// system call's wrapper cannot name.
 pub fn calibrate(cpus: &[u32]) -> Result<Calibration, CalibrateError> {
     let turns = u32::try_from(cpus.len()).unwrap_or(u32::MAX).saturating_mul(ROUNDS).max(1);
-    let window = (BUDGET / turns).clamp(WINDOW.0, WINDOW.1);
+    let window = (BUDGET / turns).clamp(SHORTEST_WINDOW, LONGEST_WINDOW);
     let thread = std::thread::Builder::new().name("evenkeel-spin".to_owned());
     let cpus = cpus.to_vec();
     let thread = thread.spawn(move || measure(&cpus, window)).map_err(CalibrateError::Thread)?;
@@ -226,7 +227,7 @@ mod tests {
     fn a_machine_that_is_busy_all_the_time_is_warned_of() {
         let quiet = Calibration {
             rounds: 5,
-            window: WINDOW.1,
+            window: LONGEST_WINDOW,
             cpus: vec![of(&[99.0, 100.0, 101.0, 100.0, 100.0])],
         };
         assert_eq!(quiet.warnings(), Vec::<String>::new());

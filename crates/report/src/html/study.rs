@@ -40,7 +40,7 @@ pub fn study(study: &Reproduction, command: &str) -> String {
     )
 }
 
-/// What was carried out, in a paragraph, and where to find it.
+/// The lead paragraph, and links to the experiments.
 fn header(study: &Reproduction) -> String {
     let how = if study.live {
         "its programs run on this machine, beside what the simulator says of it"

@@ -90,8 +90,8 @@ fn begin_session(
     }
     let begun = match choice {
         Choice::Affinity(_) => None,
-        // The program alone: other programs stay with the kernel's own scheduler, which is served
-        // first.
+        // Only the program (`partial`): other programs keep the kernel's own scheduler, whose
+        // threads the kernel runs before those in SCHED_EXT.
         Choice::SchedExt(_) => backend::begin_sched_ext(&prepared, &args.live, true)?,
     };
     let Some(begun) = begun else {

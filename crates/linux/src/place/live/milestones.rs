@@ -1,13 +1,13 @@
 //! Milestones, as far as they can be seen from outside: threads of a process that block one after
 //! the other, and wake together.
 //!
-//! A thread is *in play* once it has run since the process's last milestone. When all in play, or
-//! all but one (the last to arrive at a barrier need not block), are blocked, the process has
-//! *gathered*; when then as many wake within `WAKE_UP_WINDOW` as makes all of those that had
-//! blocked, or all but one, they have met, and those in play begin anew.
+//! A thread is *in play* once it has run since the process's last milestone. The process has
+//! *gathered* when all in play are blocked, or all but one: the last to arrive at a barrier need
+//! not block. They have *met* when as many as had blocked, or one fewer, wake within
+//! `WAKE_UP_WINDOW`. Those in play then begin anew.
 //!
-//! With two threads this cannot tell a barrier from one thread that waits for the other (a
-//! contended lock, a queue): both begin anew then. A barrier that spins is not seen at all: its
+//! With two or three threads in play this cannot tell a barrier from threads that wait for another
+//! (a contended lock, a queue): all begin anew then. A barrier that spins is not seen at all: its
 //! threads never block.
 
 use evenkeel_machine::Nanos;
@@ -27,7 +27,7 @@ struct Group {
     asleep: usize,
     /// How many were asleep when all had gathered.
     gathered: Option<usize>,
-    /// First wake-up since, and how many.
+    /// First wake-up of the present window, and how many are in it.
     woken: Option<(Nanos, usize)>,
 }
 

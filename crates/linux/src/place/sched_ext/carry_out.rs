@@ -158,18 +158,19 @@ impl Mechanism {
         }
     }
 
-    /// Writes the slice of a thread to its slot.
+    /// Writes a thread's slice to its slot: time by kind, least after division (0: not divided),
+    /// carry, and how many slices may come in a row.
     pub(super) fn write_slice(&self, slot: u32, slice: &Slice) {
         let slot = &self.kernel.slots[slot as usize];
-        for (place, time) in slot.slice.iter().zip(slice.time.0) {
-            place.store(time.0, Relaxed);
+        for (cell, time) in slot.slice.iter().zip(slice.time.0) {
+            cell.store(time.0, Relaxed);
         }
         slot.divided_to.store(slice.divided_to.map_or(0, |least| least.0.max(1)), Relaxed);
         slot.carry.store(u32::from(slice.carry), Relaxed);
         slot.batch.store(slice.batch, Relaxed);
     }
 
-    /// The kind of a core, of which policies speak.
+    /// The kind of a core.
     pub fn kind(&self, core: CoreId) -> KindId {
         self.machine.cores[core.index()].kind
     }
