@@ -1,7 +1,8 @@
 #!/bin/sh
 # Runs the tests of the runtime under ThreadSanitizer. It needs a nightly toolchain with the
 # standard library's sources, since that library must be built with the sanitizer, too; rustup
-# fetches them if it is installed. If something is missing, the target names it and fails: it must not seem passed.
+# fetches them if it is installed. If something is missing, the target names it and fails: it must
+# not seem passed.
 set -eu
 cd "$(dirname "$0")/.."
 

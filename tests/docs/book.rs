@@ -2,8 +2,8 @@
 //! the repository.
 //!
 //! It is a folder of its own, so that nothing generated stands among the pages of docs, and so that
-//! links out of docs can be bent: a file `crates/a.rs` is `repository/crates/a.rs` in the book, and a
-//! folder is its README or a list of its files.
+//! links out of docs can be bent: a file `crates/a.rs` is `repository/crates/a.rs` in the book, and
+//! a folder is its README or a list of its files.
 
 use std::path::Path;
 

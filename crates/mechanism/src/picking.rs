@@ -7,7 +7,8 @@
 //! pick              1. the first guest, if it is behind the core's own by more than the margin,
 //!                      and the core's last thread is not such a guest itself
 //!                   2. the tiers in order: least key of the queues' firsts, or first of the queue
-//!                      with the greatest weight that has one; the earlier queue where both are even
+//!                      with the greatest weight that has one; the earlier queue of two that are
+//!                      even
 //! taken             the thread belongs to the core's adopting queue from now on, unless it is a
 //!                   guest
 //! idle core         the first of the queue's preference that is free; without one the thread's

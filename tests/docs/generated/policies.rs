@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::{escaped, link, listed, table, text};
 use crate::page::{files, has_extension};
 
-/// Where policies are, what they decide about, as `evenkeel policies --json` says it, and a heading.
+/// Where policies are, what they decide about, as `evenkeel policies --json` says it, and a
+/// heading.
 const FOLDERS: [(&str, &str, &str); 3] = [
     ("crates/policy/src/os", "threads", "Policies for threads"),
     ("crates/policy/src/graph", "tasks", "Policies for task graphs"),

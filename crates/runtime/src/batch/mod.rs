@@ -1,8 +1,8 @@
 //! Batches: independent tasks that lie together in one block, if one worker creates many of them.
 //! See README.md in this folder.
 //!
-//! A task by itself takes a block, a place in its worker's deque, and a fence to be taken out again.
-//! In a batch it takes a slot of some words, and no fence.
+//! A task by itself takes a block, a place in its worker's deque, and a fence to be taken out
+//! again. In a batch it takes a slot of some words, and no fence.
 #![expect(unsafe_code, reason = "tasks are in blocks, and are called through a pointer")]
 
 mod shared;
