@@ -2,7 +2,7 @@
 
 use evenkeel_machine::Work;
 
-use crate::model::PhaseId;
+use crate::ids::PhaseId;
 
 /// A task of its graph, by order of creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

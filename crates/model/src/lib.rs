@@ -2,6 +2,7 @@
 //! `evenkeel-files` reads files and builds programs.
 
 mod graph;
+mod ids;
 mod model;
 mod phase;
 mod random;
@@ -9,10 +10,13 @@ mod total;
 mod validate;
 
 pub use graph::{BadEdge, Task, TaskGraph, TaskId};
+pub use ids::{
+    BarrierId, ChannelId, ConditionId, DeviceId, GraphId, LockId, LoopId, PhaseId, ProgramId,
+    SemaphoreId, TimerId,
+};
 pub use model::{
-    Application, BarrierId, Channel, ChannelId, Class, ConditionId, DeviceId, GraphId, Iteration,
-    LockId, LoopId, ParallelLoop, PhaseId, Program, ProgramId, Repeat, SemaphoreId, Step,
-    ThreadSpec, TimerId, TimerMode,
+    Application, Channel, Class, Iteration, ParallelLoop, Program, Repeat, Step, ThreadSpec,
+    TimerMode,
 };
 pub use phase::{Phase, ReferenceCore, Scaling};
 pub use random::SplitMix64;

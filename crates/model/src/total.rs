@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use evenkeel_machine::{Nanos, Work};
 
-use crate::model::{Application, ChannelId, Repeat, Step};
+use crate::ids::ChannelId;
+use crate::model::{Application, Repeat, Step};
 
 /// Speedup over one little core of work that spreads itself perfectly over `big` and `little`
 /// cores: `big x ratio + little`, with `ratio` the speed of one big core over one little (the

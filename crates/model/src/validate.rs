@@ -269,7 +269,8 @@ mod tests {
     use evenkeel_machine::{Nanos, Work};
 
     use super::*;
-    use crate::model::{BarrierId, LockId, PhaseId, Program, ProgramId};
+    use crate::ids::{BarrierId, LockId, PhaseId, ProgramId};
+    use crate::model::Program;
 
     fn application(steps: Vec<Step>) -> Application {
         Application {
