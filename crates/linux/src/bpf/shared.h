@@ -240,7 +240,8 @@ struct globals {
 	u64 slots_taken; /* slots given out, ever */
 	u64 slotless; /* threads that came when no slot was free */
 	u64 dropped_events; /* the ring had no room */
-	u64 waiting_locally; /* threads in dispatch queues of CPUs, but for those that resume there */
+	u64 waiting_locally; /* threads in dispatch queues of CPUs, but for those that resume there
+			      */
 	u64 idle[CPU_WORDS];
 };
 
