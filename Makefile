@@ -27,7 +27,9 @@ SCHED_EXT = $$(./tests/features.sh)
 # Where the clang is that made the object, it is made once more and compared.
 COMPARE_BPF = $$(command -v clang-19 >/dev/null && echo EVENKEEL_BPF=compare)
 
-.PHONY: demo test install-c uninstall-c dist dist-aarch64 dist-check race apps-test vm-test vm-test-long bench bench-lab bench-live bench-vm bench-programs bench-vm-lab bench-runtime lint docs-check docs-update book hot-paths hot-paths-update fmt man
+.PHONY: demo test install-c uninstall-c dist dist-aarch64 dist-check race apps-test vm-test \
+        vm-test-long bench bench-lab bench-live bench-vm bench-programs bench-vm-lab \
+        bench-runtime lint docs-check docs-update book hot-paths hot-paths-update fmt man
 
 # On a model of the Odroid-XU3: a table, a page with plots and timelines, a trace of one run.
 demo:

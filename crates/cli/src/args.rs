@@ -217,12 +217,14 @@ Examples:
       --duration 10min
   sudo evenkeel schedule --monitor 1
 
-Evenkeel is the kernel's scheduler (sched_ext) where that can be had: as root, in a build with it (docs/live/sched-ext.md). Else threads \
-are placed by their CPU masks, which takes CAP_PERFMON for the whole machine and for cgroups, and CAP_SYS_NICE for threads of other \
-users. The first line says which of the two it is, and why. Every thread gets its CPUs and its class back at the end; its CPUs also \
-when evenkeel is killed: then at its next start.
+Evenkeel is the kernel's scheduler (sched_ext) where that can be had: as root, in a build with it \
+(docs/live/sched-ext.md). Else threads are placed by their CPU masks, which takes CAP_PERFMON for \
+the whole machine and for cgroups, and CAP_SYS_NICE for threads of other users. The first line \
+says which of the two it is, and why. Every thread gets its CPUs and its class back at the end; \
+its CPUs also when evenkeel is killed: then at its next start.
 
-Exit codes: 0 at the end, 1 where it failed or the kernel ended it, 3 where somebody had the kernel end it (Alt-SysRq-S), 2 for wrong usage.")]
+Exit codes: 0 at the end, 1 where it failed or the kernel ended it, 3 where somebody had the \
+kernel end it (Alt-SysRq-S), 2 for wrong usage.")]
     Schedule(live::ScheduleArgs),
     /// Have this machine scheduled from its start on, by systemd
     #[command(subcommand)]

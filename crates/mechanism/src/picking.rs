@@ -29,7 +29,7 @@ use crate::{Guests, Service};
 /// A thread as picking sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate {
-    /// Which.
+    /// Its number.
     pub thread: ThreadId,
     /// Its place in its queue.
     pub order: Order,
@@ -98,7 +98,7 @@ pub fn first_for<S: Scene>(scene: &S, core: CoreId, queue: QueueId) -> Option<(T
 /// The thread with the least key of these queues' firsts, and its key.
 fn least_key<S: Scene>(scene: &S, core: CoreId, queues: &[QueueId]) -> Option<(ThreadId, u64)> {
     let firsts = queues.iter().filter_map(|&queue| first_for(scene, core, queue));
-    // `min_by_key` keeps the first of those that are even.
+    // `min_by_key` keeps the first of two that are even.
     firsts.min_by_key(|&(_, key)| key)
 }
 
@@ -145,8 +145,8 @@ pub fn pick<S: Scene>(scene: &S, core: CoreId) -> Option<ThreadId> {
     })
 }
 
-/// The queue that a thread belongs to from now on which the core has just taken from `queue`, if
-/// that is another. `key`: the thread's.
+/// The queue that a thread belongs to after the core has taken it from `queue`; `None`: it stays in
+/// that one. `key`: the thread's.
 pub fn adopted_into<S: Scene>(
     scene: &S,
     core: CoreId,
@@ -160,8 +160,8 @@ pub fn adopted_into<S: Scene>(
     (!is_guest).then_some(adopt)
 }
 
-/// The free core that a thread gets which has arrived in the queue. `last`: the core that comes
-/// first where the queue prefers none.
+/// The free core for a thread that has arrived in the queue. `last`: the core that comes first if
+/// the queue prefers none.
 pub fn idle_core<S: Scene>(
     scene: &S,
     thread: ThreadId,
@@ -181,8 +181,8 @@ pub fn idle_core<S: Scene>(
     last.filter(fits).or_else(|| all().find(fits))
 }
 
-/// The core whose thread an arrival in the queue preempts. `cores` in the order in which they are
-/// looked at: the first of those that are even.
+/// The core whose thread an arrival in the queue preempts. Of two that are even it is the one that
+/// comes first in `cores`.
 pub fn victim<S: Scene>(
     scene: &S,
     arrival: &Candidate,

@@ -77,7 +77,8 @@ struct Known {
     iteration_ns: Option<f64>,
     shared: Mean,
     alone: Mean,
-    /// Nanoseconds, of whole loops; see the file's head.
+    /// What loops that were shared to look again took longer than alone, nanoseconds of whole
+    /// loops.
     debt: f64,
 }
 

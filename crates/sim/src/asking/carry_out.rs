@@ -238,8 +238,8 @@ impl<L: Listener> Mechanism<'_, L> {
         core.virtual_rate = charge / u64::from(state.order.weight(stats.weight));
     }
 
-    /// Who serves what has changed: threads that may run on some cores only may have lost theirs,
-    /// or found one.
+    /// Places threads with an affinity again, after cores have changed the queues that they serve:
+    /// a thread may have lost its cores, or found one.
     fn place_restricted_again(&mut self) {
         for index in 0..self.threads.len() {
             let thread = ThreadId(index as u32);

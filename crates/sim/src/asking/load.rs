@@ -99,8 +99,8 @@ impl<L: Listener> Mechanism<'_, L> {
 
     /// Brings what the policy is shown up to now.
     pub fn refresh_stats(&mut self) {
-        // Whoever changes places has just been accounted for; to look at all cores whenever
-        // somebody does would cost far more than that it does.
+        // A thread that changes places has just been accounted for. To bring all cores up to date
+        // for it would cost far more than the change itself.
         let is_about_one = |event: &Event| {
             matches!(
                 event,

@@ -3,25 +3,25 @@
 //!
 //! Most threads follow the same signal for long, and once their average, rounded, has come to the
 //! signal's value it stays there. Such a thread is *settled*: a look at all threads has nothing to
-//! compute for it, and who is not is told by bits. A switch that changes nothing of a thread's
-//! signal has nothing to compute, either.
+//! compute for it. Bits say which threads are not settled. A switch that changes nothing of a
+//! thread's signal has nothing to compute, either.
 
 use evenkeel_machine::Nanos;
 use evenkeel_policy::ThreadId;
 use evenkeel_policy::pelt::Load;
 
-/// See the file's head.
+/// Load averages of all threads.
 #[derive(Debug, Default)]
 pub struct Loads {
     /// By thread.
     averages: Vec<Load>,
-    /// By thread, as bits: whether what is shown of its load may have to change though its signal
+    /// By thread, as bits: set if what is shown of its load may have to change though its signal
     /// does not.
     unsettled: Vec<u64>,
 }
 
 impl Loads {
-    /// A thread starts with nothing to its name.
+    /// A thread starts with a load of 0.
     pub fn start(&mut self, thread: ThreadId, now: Nanos) {
         let index = thread.index();
         if self.averages.len() <= index {
@@ -71,7 +71,7 @@ impl Loads {
         self.unsettled.len()
     }
 
-    /// Of the threads from 64 x `word` on, those of whom there may be news, as bits.
+    /// The threads from 64 x `word` on whose load may have changed, as bits.
     pub fn unsettled(&self, word: usize) -> u64 {
         self.unsettled[word]
     }

@@ -2,11 +2,11 @@
 
 use evenkeel_policy::ThreadId;
 
-/// See the file's head.
+/// The threads, and a set of them.
 #[derive(Debug, Default)]
 pub struct Ran {
     threads: Vec<ThreadId>,
-    /// By thread, as bits: whether it is among them.
+    /// By thread, as bits: set if it is among them.
     noted: Vec<u64>,
 }
 

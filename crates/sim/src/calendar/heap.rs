@@ -15,12 +15,12 @@ pub trait Entry: Copy {
     fn rank(&self) -> u128;
     /// Its owner: where its position is kept.
     fn owner(&self) -> u32;
-    /// Takes its owner away: [`NOBODY`] stands for it from now on.
+    /// Takes its owner away: [`NO_OWNER`] stands for it from now on.
     fn disown(&mut self);
 }
 
 /// In place of an owner.
-pub const NOBODY: u32 = u32::MAX;
+pub const NO_OWNER: u32 = u32::MAX;
 
 /// Where an entry stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,8 +169,8 @@ impl<E: Entry> Heap<E> {
         self.append(entry, positions);
     }
 
-    /// The same, unseen: from then on [`Heap::first_of_all`] tells the least, or, after
-    /// [`Heap::look`], everybody.
+    /// The same, unseen: from then on only [`Heap::first_of_all`] knows the least, and all others
+    /// again after [`Heap::look`].
     #[inline]
     pub fn insert_unseen(&mut self, entry: E, positions: &mut Positions) {
         if !self.in_order {
@@ -362,7 +362,7 @@ pub mod tests {
         }
 
         fn disown(&mut self) {
-            self.owner = NOBODY;
+            self.owner = NO_OWNER;
         }
     }
 

@@ -8,7 +8,7 @@
 use crate::calendar::heap::{Entry, Heap, Position, Positions};
 use crate::calendar::run::Run;
 
-/// See the file's head.
+/// A run and a heap as one line of entries, least rank first.
 #[derive(Debug)]
 pub struct Line<E> {
     run: Run<E>,

@@ -4,13 +4,13 @@
 //! The last are looked at when one comes: where it belongs among the last [`REACH`] it is put
 //! there, otherwise it is not taken ([`crate::calendar::line`] then keeps it in a heap). Mostly it
 //! belongs at the end, so that an entry costs one comparison, which a processor foretells, and the
-//! first is taken by counting up. One that is taken out of the midst leaves a *gap*, an entry of
-//! nobody's, that is passed over once it is first.
+//! first is taken by counting up. One that is taken out of the midst leaves a *gap*, an entry
+//! without an owner, which is passed over once it is first.
 //!
 //! Places are counted on and on, and begin again at 0 after the last number; the ring holds place
-//! `p` at `p` modulo its size, so that it grows without anybody's place changing.
+//! `p` at `p` modulo its size, so that no place changes when it grows.
 
-use crate::calendar::heap::{Entry, NOBODY, Positions};
+use crate::calendar::heap::{Entry, NO_OWNER, Positions};
 
 /// How many entries one may have to pass to its place. Each costs a move; a place in a heap of few
 /// entries costs one, of many about a dozen.
@@ -19,7 +19,7 @@ const REACH: u32 = 3;
 /// Size of a ring that has been used.
 const LEAST_SIZE: usize = 8;
 
-/// See the file's head.
+/// Entries in order of rank.
 #[derive(Debug)]
 pub struct Run<E> {
     /// As many as a power of two, or none.
@@ -58,7 +58,7 @@ impl<E: Entry> Run<E> {
     pub fn iter(&self) -> impl Iterator<Item = &E> {
         (0..self.span())
             .map(|nth| self.at(self.head.wrapping_add(nth)))
-            .filter(|entry| entry.owner() != NOBODY)
+            .filter(|entry| entry.owner() != NO_OWNER)
     }
 
     /// Where a place is in the ring, which is not empty.
@@ -79,7 +79,7 @@ impl<E: Entry> Run<E> {
     /// Moves an entry or a gap.
     fn shift(&mut self, from: u32, to: u32, positions: &mut Positions) {
         let entry = *self.at(from);
-        if entry.owner() == NOBODY {
+        if entry.owner() == NO_OWNER {
             let index = self.index(to);
             self.ring[index] = entry;
         } else {
@@ -129,15 +129,15 @@ impl<E: Entry> Run<E> {
         true
     }
 
-    /// Closes the gaps up if they are many, or else doubles the ring. `filler` is put where nobody
-    /// looks.
+    /// Closes the gaps up if they are many, or else doubles the ring. `filler` is put into
+    /// places that are not used.
     #[cold]
     fn make_room(&mut self, filler: E, positions: &mut Positions) {
         if self.gaps > self.span() / 2 {
             let mut free = self.head;
             for nth in 0..self.span() {
                 let place = self.head.wrapping_add(nth);
-                if self.at(place).owner() != NOBODY {
+                if self.at(place).owner() != NO_OWNER {
                     self.shift(place, free, positions);
                     free = free.wrapping_add(1);
                 }
@@ -164,10 +164,10 @@ impl<E: Entry> Run<E> {
         Some(gone)
     }
 
-    /// The first place is nobody's any more, nor are gaps that follow.
+    /// Gives up the first place, and gaps that follow.
     fn leave_head(&mut self) {
         self.head = self.head.wrapping_add(1);
-        while self.gaps > 0 && self.at(self.head).owner() == NOBODY {
+        while self.gaps > 0 && self.at(self.head).owner() == NO_OWNER {
             self.gaps -= 1;
             self.head = self.head.wrapping_add(1);
         }

@@ -9,7 +9,7 @@
 
 use evenkeel_machine::Nanos;
 
-use crate::calendar::heap::{Entry, NOBODY, Positions};
+use crate::calendar::heap::{Entry, NO_OWNER, Positions};
 use crate::calendar::line::Line;
 
 /// What can have an event, dense from 0.
@@ -34,7 +34,7 @@ impl Entry for Happening {
     }
 
     fn disown(&mut self) {
-        self.slot = NOBODY;
+        self.slot = NO_OWNER;
     }
 }
 

@@ -118,8 +118,8 @@ impl<L: Listener> Mechanism<'_, L> {
     }
 
     /// True if all that the end of a slice brings is that the thread and the first of its queue
-    /// trade places, or that it goes on: nobody is to be asked, nobody else is on the way, and the
-    /// core takes from that queue before all else.
+    /// trade places, or that it goes on: the policy is not to be asked, no other thread is on the
+    /// way, and the core takes from that queue before all else.
     fn trades_places(&self, core: usize, thread: ThreadId) -> bool {
         let state = &self.cores[core];
         let queue = self.stats[thread.index()].queue;
@@ -133,9 +133,9 @@ impl<L: Listener> Mechanism<'_, L> {
             && queue.is_some_and(|queue| queue.0 == state.only && !self.queues[queue].postpones)
     }
 
-    /// True if a core whose thread's slice is over may take a guest before those of its own queue,
-    /// of whom `own` is the least key that waits: whoever is far enough behind all of them is
-    /// behind that one.
+    /// True if a core whose thread's slice is over may take a guest before the threads of its own
+    /// queue, the least of which has the key `own`: a guest that is far enough behind that one is
+    /// so behind all.
     #[inline]
     fn may_have_guest(&self, core: usize, own: u64) -> bool {
         let state = &self.cores[core];
@@ -284,8 +284,8 @@ impl<L: Listener> Mechanism<'_, L> {
         }
     }
 
-    /// True if another slice follows the one that has ended, which it then has. Where nobody waits
-    /// anywhere, it has a new first one.
+    /// Gives the thread the next of its slices in a row, if it may have one. False where no thread
+    /// waits anywhere: it then gets a new first slice.
     fn has_another_slice(&mut self, core: usize, thread: ThreadId) -> bool {
         let slice = &self.threads[thread.index()].slice;
         if self.cores[core].slice_number >= slice.batch

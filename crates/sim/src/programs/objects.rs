@@ -1,6 +1,6 @@
 //! What threads of one application meet at: barriers, locks, condition variables, semaphores,
-//! bounded queues, devices, timers, shared loops, task graphs. Plain states; who blocks and who
-//! wakes is for `execute` to carry out.
+//! bounded queues, devices, timers, shared loops, task graphs. Plain states:
+//! `synchronise` and `shared_work` block and wake threads by them.
 //!
 //! All hand over directly: a lock that is given up belongs to the first in line at once, an item
 //! that is sent goes to the first that waits. So no thread that is woken has to try again, and

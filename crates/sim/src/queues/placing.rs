@@ -47,10 +47,10 @@ impl<L: Listener> Mechanism<'_, L> {
         }
     }
 
-    /// True if all that becomes of a thread that arrives in a queue now is that it waits there:
-    /// nobody arrives before it, and no core is to be found for it. Of late answers several may be
-    /// carried out in one instant, and who is sent on by a later one keeps the place among those
-    /// who arrive that it had by the first.
+    /// True if a thread that arrives in the queue now only waits there: no thread arrives before
+    /// it, and no core is to be found for it. Never with late answers: several may be carried out
+    /// in one instant, and a thread that a later one assigns again keeps its place among the
+    /// arrivals.
     pub fn is_only_queued(&self, queue: QueueId) -> bool {
         let at_once = self.config.decision_latency == Nanos::ZERO;
         let settled = self.arrivals.is_empty() && !self.sets.any_idle() && !self.restricted;

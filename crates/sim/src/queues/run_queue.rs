@@ -8,7 +8,7 @@
 
 use evenkeel_policy::ThreadId;
 
-use crate::calendar::heap::{Entry, NOBODY, Positions};
+use crate::calendar::heap::{Entry, NO_OWNER, Positions};
 use crate::calendar::line::Line;
 
 /// Where each thread stands in its queue; by thread.
@@ -32,7 +32,7 @@ impl Entry for Waiting {
     }
 
     fn disown(&mut self) {
-        self.thread = ThreadId(NOBODY);
+        self.thread = ThreadId(NO_OWNER);
     }
 }
 
@@ -41,9 +41,9 @@ impl Entry for Waiting {
 pub struct RunQueue {
     line: Line<Waiting>,
     weight: u64,
-    /// True if any has come from another queue since it was empty. More will, and will go, in any
-    /// order: as long as they are few nobody is put in order, and who is first is looked for only
-    /// when somebody asks.
+    /// True if a thread has come from another queue since this one was empty. More will come and go
+    /// in any order. As long as they are few they are kept in no order, and the first is looked for
+    /// when it is asked for.
     mixed: bool,
 }
 
