@@ -255,7 +255,7 @@ fn every_policy_schedules_a_mixed_load_on_6_16_7_0_and_7_2_in_the_longer_run() {
 }
 
 /// A shell function that waits until the state is as given, ten seconds at most.
-pub const IS: &str = "is() { for _ in $(seq 100); do [ $(cat /sys/kernel/sched_ext/state) = $1 ] && return; usleep 100000; done; echo not $1; exit 1; }";
+pub const IS: &str = "is() { for _ in $(seq 400); do [ $(cat /sys/kernel/sched_ext/state) = $1 ] && return; usleep 100000; done; echo not $1; exit 1; }";
 
 /// Separates the output of a session's parts.
 const PART: &str = "== ";

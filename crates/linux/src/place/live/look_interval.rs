@@ -5,6 +5,12 @@
 //! machine does, at the price of later reactions. Where the whole session has cost more than that
 //! all the same, the interval is stretched until it has not.
 //!
+//! A session that has spent less than it may has credit, up to that of some seconds, and begins
+//! with so much. While it has credit, what happens is looked at within a shorter interval, and so
+//! are threads that have just started or wake after a calm while. Their loads settle in some
+//! half-lives of PELT, and a policy first knows then on which kind they belong
+//! (docs/decisions/0071).
+//!
 //! A session may leave out what its thread is charged with while it sleeps
 //! ([`LookInterval::sleep`]): on a virtual machine the kernel charges a thread that wakes on an
 //! idle CPU with what the virtual CPU takes to come back from its halt (docs/simulate/record.md),
@@ -24,6 +30,15 @@ const MAX_INTERVAL: Nanos = Nanos::from_millis(512);
 const COST_WINDOW: Nanos = Nanos::from_millis(200);
 /// Part of the budget that is aimed at.
 const TARGET_SHARE: f64 = 0.6;
+/// The most credit: what the budget allows in this time.
+const CREDIT_TIME: Nanos = Nanos::from_secs(10);
+/// Part of a core that looking may cost while there is credit.
+const CREDIT_SHARE: f64 = 0.2;
+/// How long threads that have started, or wake after a calm while, are hurried for: eight half-lives
+/// of PELT.
+const HURRY_TIME: Nanos = Nanos::from_millis(256);
+/// Time without anything to see after which it is calm.
+const CALM_TIME: Nanos = Nanos::from_millis(100);
 /// How much the last window counts for what a look costs.
 const LAST_WINDOW_WEIGHT: f64 = 0.3;
 /// By how much the interval is stretched while the session as a whole is beyond its budget.
@@ -35,21 +50,41 @@ fn cpu_time() -> Nanos {
     Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
+/// The most credit at this budget, ns of CPU time.
+fn most_credit(budget: f64) -> f64 {
+    budget * CREDIT_TIME.0 as f64
+}
+
+fn bounded(interval: f64) -> Nanos {
+    Nanos(interval.clamp(MIN_INTERVAL.0 as f64, MAX_INTERVAL.0 as f64) as u64)
+}
+
 /// The least time between two looks of a session, from what looking has cost. Times are
 /// `CLOCK_MONOTONIC`.
 #[derive(Debug)]
 pub struct LookInterval {
     budget: f64,
+    /// Least time to a look that something asks for.
     interval: Nanos,
+    /// Least time to any other, if there is no hurry.
+    unasked: Nanos,
+    /// Until when the clock alone asks for looks as events do.
+    hurry_until: Nanos,
+    /// When something was seen last.
+    seen: Nanos,
     /// Wall time and CPU time at the beginning of the window.
     window: (Nanos, Nanos),
     began: (Nanos, Nanos),
+    /// Wall time and CPU time of the last look.
+    last: (Nanos, Nanos),
+    /// CPU time that looking may cost in advance, ns.
+    credit: f64,
     /// CPU time that was charged for sleeping.
     slept: Nanos,
     looks: u64,
     /// Looks before the window.
     looks_before: u64,
-    /// CPU time of a look, ns; none has been measured yet: 0.
+    /// CPU time of a look, ns; no window has ended yet: 0.
     look: f64,
     slowest: Nanos,
 }
@@ -57,12 +92,20 @@ pub struct LookInterval {
 impl LookInterval {
     /// A session begins that may cost this part of one core.
     pub fn new(budget: f64, at: Nanos) -> Self {
-        let cpu = cpu_time();
+        Self::since(budget, at, cpu_time())
+    }
+
+    fn since(budget: f64, at: Nanos, cpu: Nanos) -> Self {
         Self {
             budget,
             interval: MIN_INTERVAL,
+            unasked: MIN_INTERVAL,
+            hurry_until: at.saturating_add(HURRY_TIME),
+            seen: at,
             window: (at, cpu),
             began: (at, cpu),
+            last: (at, cpu),
+            credit: most_credit(budget),
             slept: Nanos::ZERO,
             looks: 0,
             looks_before: 0,
@@ -71,9 +114,26 @@ impl LookInterval {
         }
     }
 
-    /// Least time from one look to the next.
+    /// Least time from one look to the next, if something asks for it.
     pub const fn least(&self) -> Nanos {
         self.interval
+    }
+
+    /// Least time from one look to the next, if nothing but the clock asks for it: so many
+    /// intervals, or one in a hurry.
+    pub fn unasked(&self, at: Nanos, intervals: u64) -> Nanos {
+        if at < self.hurry_until && self.credit > 0.0 {
+            return self.interval;
+        }
+        Nanos(self.unasked.0 * intervals)
+    }
+
+    /// Something has been seen; threads have started, or not.
+    pub fn happened(&mut self, at: Nanos, started: bool) {
+        if started || at.saturating_sub(self.seen) >= CALM_TIME {
+            self.hurry_until = at.saturating_add(HURRY_TIME);
+        }
+        self.seen = at;
     }
 
     /// Does what is not looking, and is not to count as such.
@@ -81,8 +141,8 @@ impl LookInterval {
         let before = cpu_time();
         let done = work();
         let spent = cpu_time().saturating_sub(before);
-        self.window.1 = self.window.1.saturating_add(spent);
         self.began.1 = self.began.1.saturating_add(spent);
+        self.forget(spent);
         done
     }
 
@@ -91,41 +151,61 @@ impl LookInterval {
         let before = cpu_time();
         let woken = wait();
         let charged = cpu_time().saturating_sub(before);
-        self.window.1 = self.window.1.saturating_add(charged);
         self.slept = self.slept.saturating_add(charged);
+        self.forget(charged);
         woken
+    }
+
+    /// CPU time since the last look that was not spent on looking.
+    fn forget(&mut self, spent: Nanos) {
+        self.window.1 = self.window.1.saturating_add(spent);
+        self.last.1 = self.last.1.saturating_add(spent);
     }
 
     /// There was a look.
     pub fn looked(&mut self, at: Nanos) {
+        self.account(at, cpu_time());
+    }
+
+    /// There was a look that ended at these wall and CPU times.
+    fn account(&mut self, at: Nanos, cpu: Nanos) {
         self.looks += 1;
+        let (last, cpu_last) = std::mem::replace(&mut self.last, (at, cpu));
+        let earned = at.saturating_sub(last).0 as f64 * TARGET_SHARE * self.budget;
+        let spent = cpu.saturating_sub(cpu_last).0 as f64;
+        // A debt is not paid back from later credit: the stretch sees to it.
+        self.credit = (self.credit + earned - spent).clamp(0.0, most_credit(self.budget));
         let (since, before) = self.window;
-        let wall = at.saturating_sub(since);
-        if wall < COST_WINDOW {
-            return;
-        }
-        let cpu = cpu_time();
         let looks = (self.looks - self.looks_before) as f64;
-        let look = cpu.saturating_sub(before).0 as f64 / looks;
-        self.look = if self.look > 0.0 {
-            self.look + LAST_WINDOW_WEIGHT * (look - self.look)
-        } else {
-            look
+        let mean = cpu.saturating_sub(before).0 as f64 / looks;
+        if at.saturating_sub(since) >= COST_WINDOW {
+            self.look = if self.look > 0.0 {
+                self.look + LAST_WINDOW_WEIGHT * (mean - self.look)
+            } else {
+                mean
+            };
+            self.looks_before = self.looks;
+            self.window = (at, cpu);
+        }
+        let look = if self.look > 0.0 { self.look } else { mean };
+        let usual = TARGET_SHARE * self.budget;
+        let is_beyond = {
+            let spent = cpu.saturating_sub(self.began.1).saturating_sub(self.slept).0 as f64;
+            let ever = at.saturating_sub(self.began.0).0 as f64;
+            spent - self.budget * ever > most_credit(self.budget)
         };
-        self.looks_before = self.looks;
-        let spent = cpu.saturating_sub(self.began.1).saturating_sub(self.slept);
-        let ever = at.saturating_sub(self.began.0).0 as f64;
-        let stretch = if spent.0 as f64 > self.budget * ever { OVER_BUDGET_STRETCH } else { 1.0 };
-        let interval = self.look / (TARGET_SHARE * self.budget) * stretch;
-        self.interval = Nanos(interval.clamp(MIN_INTERVAL.0 as f64, MAX_INTERVAL.0 as f64) as u64);
+        let stretch = if is_beyond { OVER_BUDGET_STRETCH } else { 1.0 };
+        self.unasked = bounded(look / usual * stretch);
+        self.interval =
+            if self.credit > 0.0 { bounded(look / CREDIT_SHARE.max(usual)) } else { self.unasked };
         self.slowest = self.slowest.max(self.interval);
-        self.window = (at, cpu);
     }
 
     /// Looks cost something else from now on.
     pub fn begin_anew(&mut self, at: Nanos) {
-        (self.interval, self.look) = (MIN_INTERVAL, 0.0);
-        (self.window, self.looks_before) = ((at, cpu_time()), self.looks);
+        let now = (at, cpu_time());
+        (self.interval, self.unasked, self.look) = (MIN_INTERVAL, MIN_INTERVAL, 0.0);
+        (self.window, self.last, self.looks_before) = (now, now, self.looks);
     }
 
     /// What it has cost so far.
@@ -135,6 +215,77 @@ impl LookInterval {
             wall: at.saturating_sub(self.began.0),
             looks: self.looks,
             slowest_pace: self.slowest,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const BUDGET: f64 = 0.01;
+
+    /// Looks as often as it may, each at this cost, for this long: intervals and CPU time.
+    fn eager(session: &mut LookInterval, look: Nanos, time: Nanos) -> (Vec<Nanos>, Nanos) {
+        let ((began, cpu_began), mut intervals) = (session.last, Vec::new());
+        while session.last.0 < began.saturating_add(time) {
+            let (at, cpu) = session.last;
+            let pause = session.least().max(look);
+            session.account(at.saturating_add(pause), cpu.saturating_add(look));
+            intervals.push(pause);
+        }
+        (intervals, session.last.1.saturating_sub(cpu_began))
+    }
+
+    #[test]
+    fn dear_looks_are_frequent_at_first_and_keep_within_the_budget_later() {
+        let mut session = LookInterval::since(BUDGET, Nanos::ZERO, Nanos::ZERO);
+        let look = Nanos::from_millis(3);
+        let (intervals, _) = eager(&mut session, look, Nanos::from_millis(300));
+        assert!(intervals.iter().all(|it| *it <= Nanos::from_millis(30)), "{intervals:?}");
+        let (_, spent) = eager(&mut session, look, Nanos::from_secs(60));
+        assert!(spent.0 as f64 <= (60.0 + 10.0) * 1e9 * BUDGET, "{spent}");
+        // After a calm while there is credit again.
+        let calm = session.last;
+        session.account(calm.0.saturating_add(Nanos::from_secs(20)), calm.1);
+        let (intervals, _) = eager(&mut session, look, Nanos::from_millis(300));
+        assert!(intervals[1..].iter().all(|it| *it <= Nanos::from_millis(30)), "{intervals:?}");
+    }
+
+    #[test]
+    fn the_clock_alone_asks_for_frequent_looks_only_in_a_hurry() {
+        let mut session = LookInterval::since(BUDGET, Nanos::ZERO, Nanos::ZERO);
+        let look = Nanos::from_millis(2);
+        session.account(Nanos::from_millis(10), look);
+        let [soon, late] = [100, 300].map(|ms| session.unasked(Nanos::from_millis(ms), 4));
+        assert_eq!((soon, session.least()), (Nanos::from_millis(10), Nanos::from_millis(10)));
+        assert!(late > Nanos::from_millis(1000), "{late}");
+        session.happened(Nanos::from_millis(299), false);
+        assert_eq!(session.unasked(Nanos::from_millis(300), 4), soon);
+        session.happened(Nanos::from_millis(350), false);
+        assert_eq!(session.unasked(Nanos::from_millis(600), 4), late);
+        session.happened(Nanos::from_millis(360), true);
+        assert_eq!(session.unasked(Nanos::from_millis(600), 4), soon);
+    }
+
+    proptest! {
+        #[test]
+        fn no_session_costs_more_than_its_budget_and_what_it_may_in_advance(
+            budget in 0.001_f64..0.2,
+            looks in prop::collection::vec(1_000_u64..5_000_000, 1..20),
+        ) {
+            let mut session = LookInterval::since(budget, Nanos::ZERO, Nanos::ZERO);
+            // What may be spent in advance, and looks at an estimate that is no longer so.
+            let mut may = 2.0 * most_credit(budget) + 2e7;
+            for look in looks {
+                let before = session.last.0;
+                eager(&mut session, Nanos(look), Nanos::from_secs(2));
+                // The longest interval may cost more than a small budget.
+                let least = look as f64 / MAX_INTERVAL.0 as f64;
+                may += budget.max(least) * session.last.0.saturating_sub(before).0 as f64;
+                prop_assert!(session.last.1.0 as f64 <= may, "{:?} of {may}", session.last);
+            }
         }
     }
 }

@@ -143,7 +143,12 @@ impl Session {
         }
         let at = now();
         self.last = at;
+        let started =
+            self.mechanism.kernel().globals().unseen.load(Relaxed) & pending::STARTED != 0;
         let seen = self.mechanism.look(at)?;
+        if seen {
+            self.look_interval.happened(at, started);
+        }
         self.quiet =
             if seen { LOOK_INTERVAL } else { Nanos((self.quiet.0 * 2).min(QUIET_INTERVAL.0)) };
         self.look_interval.looked(at);
@@ -160,7 +165,7 @@ impl Session {
             .due()
             .unwrap_or(Nanos::MAX)
             .min(calm)
-            .max(earliest)
+            .max(self.last.saturating_add(self.look_interval.unasked(at, 1)))
             .min(at.saturating_add(within));
         let globals = self.mechanism.kernel().globals();
         let mut urgent = pending::STARTED | pending::OVER;
