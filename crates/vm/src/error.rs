@@ -11,8 +11,10 @@ use crate::cores::CoresError;
 /// What a guest is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// From its start until it is ready.
+    /// From its start until its first process talks to the host.
     Boot,
+    /// It sleeps a moment on each core.
+    Clocks,
     /// The command runs.
     Command,
     /// Files are sent back.
@@ -23,6 +25,7 @@ impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Boot => "the boot",
+            Self::Clocks => "a sleep of a millisecond on each core",
             Self::Command => "the command",
             Self::WayBack => "the way back of files",
         })

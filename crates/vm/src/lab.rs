@@ -24,6 +24,10 @@ use crate::throttle::{Host, Metronome, Rounds, Throttle, bind, places, vcpus};
 /// The longest that a guest may take to be ready. It takes 4 s, and 16 s on a host that compiles on
 /// all its cores.
 const BOOT: Duration = Duration::from_secs(120);
+/// The longest that a guest may take to sleep for a millisecond on each core. It takes some tenths
+/// of a second. The emulator sometimes loses the clock of a core while it boots: whatever sleeps
+/// there never wakes, and the kernel reports a stall of RCU only minutes later.
+const CLOCKS: Duration = Duration::from_secs(30);
 /// The most boots of a guest that dies while it boots: kernels patch most of their code then, which
 /// not every emulator survives (see [`known_fault`](crate::guest::known_fault)). A command that has
 /// begun is not run twice.
@@ -285,6 +289,7 @@ impl Lab {
             }
         }
         guest.line(Stage::Boot, Some(BOOT), &|| false)?;
+        guest.line(Stage::Clocks, Some(CLOCKS), &|| false)?;
         Ok(Booted { guest, output, rounds, cpus })
     }
 }

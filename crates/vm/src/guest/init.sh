@@ -43,6 +43,15 @@ cat /run/evenkeel/stderr >"$err" &
 second=$!
 
 exec 3<>"$control"
+echo up >&3
+# A core whose clock does not tick sleeps for ever, and whoever waits for it: the host sees that the
+# next line does not come, and boots once more.
+sleepers=
+for cpu in /sys/devices/system/cpu/cpu[0-9]*; do
+    taskset -c "${cpu##*/cpu}" usleep 1000 &
+    sleepers="$sleepers $!"
+done
+wait $sleepers
 echo ready >&3
 read -r _ <&3
 # From here on the console has all that the kernel says.
