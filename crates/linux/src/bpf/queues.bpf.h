@@ -379,9 +379,10 @@ FUNCTION int pick_most_loaded(s32 cpu, u32 begin, u32 end, u32 curr_index)
 	struct cpu_ctx *cpu_ctx = cpu_ctx_of(cpu);
 	struct slot *curr = curr_index == NONE ? NULL : slot_at(curr_index);
 	struct queue *queue;
-	u64 greatest = 0;
+	u64 greatest = 0, limit = NEVER;
 	u32 best = NONE;
-	bool curr_competes = false;
+	bool curr_competes = false, is_first = true;
+	s32 tid = 0;
 	int i;
 
 	if (!cpu_ctx)
@@ -410,9 +411,17 @@ FUNCTION int pick_most_loaded(s32 cpu, u32 begin, u32 end, u32 curr_index)
 	}
 	if (best == NONE)
 		return PICKED_NONE;
-	if (take_from_queue(cpu, best, 0,
-			    curr_competes && curr->queue_id == best ? key_of(curr) : NEVER))
+	queue = queue_at(best);
+	if (curr_competes && curr->queue_id == best)
+		limit = key_of(curr);
+	if (queue && queue->postpones) {
+		is_first = least_key(cpu, best) <= limit;
+		tid = cpu_ctx->scanned_tid;
+	}
+	if (is_first && take_from_queue(cpu, best, tid, limit))
 		return PICKED_WAITING;
+	if (limit != NEVER)
+		return PICKED_CURRENT;
 	if (take_from_any(cpu, begin, end, curr_competes ? key_of(curr) : NEVER))
 		return PICKED_WAITING;
 	return curr_competes ? PICKED_CURRENT : PICKED_NONE;
