@@ -4,8 +4,6 @@
 //! [`observe`] says what the machine and its threads do, [`place`] has threads run where a policy
 //! wants them, and [`lab`] makes cores slow so that both can be tried.
 
-#![deny(clippy::undocumented_unsafe_blocks)]
-
 pub mod lab;
 pub mod observe;
 pub mod place;

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use evenkeel_machine::{CoreId, Nanos, PerKind};
-use evenkeel_policy::{Clock, Directive, Order, Preemption, QueueId, Slice, ThreadId};
+use evenkeel_policy::{Clock, Directive, Directives, Order, Preemption, QueueId, Slice, ThreadId};
 
 use crate::{Guests, Service};
 
@@ -72,6 +72,14 @@ pub trait Directed {
     fn preempt(&mut self, core: CoreId);
     /// Sets the period of the policy's timer; zero for none.
     fn timer(&mut self, period: Nanos);
+}
+
+/// Carries out an answer, its queues first. What names a thread that has ended came late, and has
+/// no effect.
+pub fn carry_out_all<M: Directed>(mechanism: &mut M, said: &mut Directives) {
+    said.drain_queues_first(|directive| {
+        let _ = carry_out(mechanism, directive);
+    });
 }
 
 /// Carries out one directive.

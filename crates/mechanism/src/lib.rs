@@ -18,5 +18,5 @@ pub mod picking;
 mod service;
 
 pub use clock::QueueClock;
-pub use directives::{Directed, Unknown, carry_out};
+pub use directives::{Directed, Unknown, carry_out, carry_out_all};
 pub use service::{Guests, Service};

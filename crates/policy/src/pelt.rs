@@ -4,7 +4,7 @@
 //! computed as one: exact at any instant, with nothing to do in between. Not modelled: the kernel
 //! rounds to whole periods and updates only at ticks and switches.
 
-use evenkeel_machine::Nanos;
+use evenkeel_machine::{FULL_CAPACITY, Nanos};
 
 /// Half-life: 32 periods of 1024 us (kernel/sched/pelt.c, `LOAD_AVG_PERIOD`).
 pub const HALF_LIFE: Nanos = Nanos(32 * 1_024_000);
@@ -45,6 +45,26 @@ impl Pelt {
         }
         let half_lives = ((signal - self.average) / (signal - level)).log2();
         Some(Nanos((half_lives * HALF_LIFE.0 as f64).ceil() as u64 + 1))
+    }
+}
+
+/// How busy a core is, as policies see it: [`crate::contract::CoreStats::utilisation`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Utilisation(Pelt);
+
+impl Utilisation {
+    fn signal(is_busy: bool) -> f64 {
+        if is_busy { f64::from(FULL_CAPACITY) } else { 0.0 }
+    }
+
+    /// Brings it up to now: the core has been busy, or not, since the last time.
+    pub fn note(&mut self, is_busy: bool, now: Nanos) {
+        self.0.update(now, Self::signal(is_busy));
+    }
+
+    /// Utilisation now, 0 to 1024, if the core has been busy, or not, since the last time.
+    pub fn shown(&self, is_busy: bool, now: Nanos) -> u32 {
+        self.0.at(now, Self::signal(is_busy)) as u32
     }
 }
 

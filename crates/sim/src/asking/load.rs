@@ -1,7 +1,7 @@
 //! Load averages of threads and cores, the schedutil governor that follows them, and the statistics
 //! that a policy is shown.
 
-use evenkeel_machine::{FULL_CAPACITY, Nanos};
+use evenkeel_machine::Nanos;
 use evenkeel_policy::{Event, Interest, State, ThreadId};
 
 use crate::mechanism::{Mechanism, NONE, priority};
@@ -39,7 +39,7 @@ impl<L: Listener> Mechanism<'_, L> {
         let capacity = self.capacity_now(core);
         let state = &mut self.cores[core];
         let busy = if state.busy { 1.0 } else { 0.0 };
-        state.busy_average.update(self.now, busy * f64::from(FULL_CAPACITY));
+        state.busy_average.note(state.busy, self.now);
         state.utilisation.update(self.now, busy * capacity);
     }
 
@@ -116,9 +116,8 @@ impl<L: Listener> Mechanism<'_, L> {
         }
         if self.interest.wants(Interest::UTILISATION) {
             for core in 0..self.cores.len() {
-                let busy = if self.cores[core].busy { f64::from(FULL_CAPACITY) } else { 0.0 };
-                self.core_stats[core].utilisation =
-                    self.cores[core].busy_average.at(self.now, busy) as u32;
+                let state = &self.cores[core];
+                self.core_stats[core].utilisation = state.busy_average.shown(state.busy, self.now);
             }
         }
         if self.interest.wants(Interest::LOAD) {

@@ -2,7 +2,7 @@
 
 use evenkeel_machine::{ClusterId, CoreId, KindId, Machine, MicroWatts, Nanos};
 use evenkeel_mechanism::{Guests, Service};
-use evenkeel_policy::pelt::Pelt;
+use evenkeel_policy::pelt::{Pelt, Utilisation};
 
 use crate::asking::quiet::Tickless;
 use crate::config::{Config, Governor};
@@ -72,7 +72,7 @@ pub struct Core {
     /// Threads that must run here, whatever the policy serves here.
     pub local: RunQueue,
     pub local_turn: bool,
-    pub busy_average: Pelt,
+    pub busy_average: Utilisation,
     pub utilisation: Pelt,
 }
 
@@ -122,7 +122,7 @@ impl Core {
             guests: Guests::default(),
             local: RunQueue::default(),
             local_turn: false,
-            busy_average: Pelt::default(),
+            busy_average: Utilisation::default(),
             utilisation: Pelt::default(),
         }
     }

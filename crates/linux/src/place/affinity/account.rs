@@ -76,9 +76,9 @@ impl<K: Kernel> Mechanism<K> {
             return;
         }
         for (core, shown) in self.cores.iter_mut().enumerate() {
-            let signal = if self.on_core[core].is_some() { 1024.0 } else { 0.0 };
-            self.utilisation[core].update(self.now, signal);
-            shown.utilisation = self.utilisation[core].at(self.now, signal) as u32;
+            let is_busy = self.on_core[core].is_some();
+            self.utilisation[core].note(is_busy, self.now);
+            shown.utilisation = self.utilisation[core].shown(is_busy, self.now);
         }
     }
 }

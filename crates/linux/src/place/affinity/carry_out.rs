@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use evenkeel_machine::{Core, CoreId, Nanos, PerKind};
-use evenkeel_mechanism::{Directed, Guests, Service, carry_out};
+use evenkeel_mechanism::{Directed, Guests, Service, carry_out_all};
 use evenkeel_policy::{Clock, Order, Preemption, QueueId, Slice, State, ThreadId};
 
 use super::kernel::Kernel;
@@ -14,12 +14,9 @@ use super::thread::Place;
 impl<K: Kernel> Mechanism<K> {
     /// Does what has been said, new queues first.
     pub(super) fn carry_out_all(&mut self) {
-        let mut directives = std::mem::take(&mut self.directives);
-        directives.drain_queues_first(|directive| {
-            // What names a thread that has ended came late.
-            let _ = carry_out(self, directive);
-        });
-        self.directives = directives;
+        let mut said = std::mem::take(&mut self.directives);
+        carry_out_all(self, &mut said);
+        self.directives = said;
     }
 
     /// Where the threads of each queue may wait: cores that have it in the first tier, and those

@@ -3,7 +3,7 @@
 
 use evenkeel_machine::{CoreId, Machine, Nanos, PerKind, Work};
 use evenkeel_mechanism::{Guests, Service};
-use evenkeel_policy::pelt::Pelt;
+use evenkeel_policy::pelt::Utilisation;
 use evenkeel_policy::{
     CoreStats, DEFAULT_WEIGHT, Directives, Event, Interest, Policy, State, ThreadId, ThreadStats,
     View,
@@ -89,7 +89,7 @@ pub struct Mechanism<K> {
     pub(super) on_core: Vec<Option<ThreadId>>,
     /// By core: the thread that ran there last.
     pub(super) last_on: Vec<Option<ThreadId>>,
-    pub(super) utilisation: Vec<Pelt>,
+    pub(super) utilisation: Vec<Utilisation>,
     pub(super) busy: Vec<Nanos>,
     pub(super) announced_idle: Vec<bool>,
     pub(super) sequence: u64,
@@ -170,7 +170,7 @@ impl<K: Kernel> Mechanism<K> {
             called: vec![false; count],
             on_core: vec![None; count],
             last_on: vec![None; count],
-            utilisation: vec![Pelt::default(); count],
+            utilisation: vec![Utilisation::default(); count],
             busy: vec![Nanos::ZERO; count],
             announced_idle: vec![true; count],
             sequence: 0,

@@ -34,8 +34,8 @@ const TARGET_SHARE: f64 = 0.6;
 const CREDIT_TIME: Nanos = Nanos::from_secs(10);
 /// Part of a core that looking may cost while there is credit.
 const CREDIT_SHARE: f64 = 0.2;
-/// How long threads that have started, or wake after a calm while, are hurried for: eight half-lives
-/// of PELT.
+/// How long threads that have started, or wake after a calm while, are looked at more often: eight
+/// half-lives of PELT.
 const HURRY_TIME: Nanos = Nanos::from_millis(256);
 /// Time without anything to see after which it is calm.
 const CALM_TIME: Nanos = Nanos::from_millis(100);

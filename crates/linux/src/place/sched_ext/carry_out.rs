@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
 use evenkeel_machine::{CoreId, KindId, Nanos, PerKind};
-use evenkeel_mechanism::{Directed, Guests, Service, carry_out};
+use evenkeel_mechanism::{Directed, Guests, Service, carry_out_all};
 use evenkeel_policy::{Choose, Clock, Order, Preemption, QueueId, Slice, Start, State, ThreadId};
 
 use super::mechanism::Mechanism;
@@ -19,12 +19,9 @@ const MAX_RATE: u64 = u32::MAX as u64;
 impl Mechanism {
     /// Does what has been said, new queues first.
     pub(super) fn carry_out_all(&mut self) {
-        let mut directives = std::mem::take(&mut self.directives);
-        directives.drain_queues_first(|directive| {
-            // What names a thread that has ended came late.
-            let _ = carry_out(self, directive);
-        });
-        self.directives = directives;
+        let mut said = std::mem::take(&mut self.directives);
+        carry_out_all(self, &mut said);
+        self.directives = said;
     }
 
     fn cpu(&self, core: CoreId) -> u32 {

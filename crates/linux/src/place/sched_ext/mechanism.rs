@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
 use evenkeel_machine::{CoreId, Machine, Nanos};
 use evenkeel_mechanism::{Directed as _, Service};
-use evenkeel_policy::pelt::Pelt;
+use evenkeel_policy::pelt::Utilisation;
 use evenkeel_policy::{
     CoreStats, Directives, Event, Interest, Policy, QueueId, State, ThreadId, ThreadStats, View,
 };
@@ -91,7 +91,7 @@ pub struct Mechanism {
     pub(super) waiting: Vec<u32>,
     /// By queue, whether it has a clock of its own.
     pub(super) queues: Vec<bool>,
-    pub(super) utilisation: Vec<Pelt>,
+    pub(super) utilisation: Vec<Utilisation>,
     /// By core, as of the last look: how often it had gone idle.
     pub(super) idles: Vec<u64>,
     /// All threads that are shown as running, and some that were.
@@ -189,7 +189,7 @@ impl Mechanism {
             cores: vec![CoreStats { online: true, ..CoreStats::default() }; count],
             waiting: Vec::new(),
             queues: Vec::new(),
-            utilisation: vec![Pelt::default(); count],
+            utilisation: vec![Utilisation::default(); count],
             idles: vec![0; count],
             shown_running: Vec::new(),
             commands: Vec::new(),

@@ -4,7 +4,6 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::atomic::fence;
 
 use evenkeel_machine::{CoreId, KindId, Nanos, PerKind, Work};
-use evenkeel_policy::pelt::Pelt;
 use evenkeel_policy::{
     AppId, Event, IDLE_WEIGHT, Interest, QueueId, State, ThreadId, ThreadStats, weight_of,
 };
@@ -666,9 +665,9 @@ impl Mechanism {
             return;
         }
         for (shown, average) in self.cores.iter_mut().zip(&mut self.utilisation) {
-            let signal = if shown.running.is_some() { 1024.0 } else { 0.0 };
-            average.update(self.now, signal);
-            shown.utilisation = Pelt::at(average, self.now, signal) as u32;
+            let is_busy = shown.running.is_some();
+            average.note(is_busy, self.now);
+            shown.utilisation = average.shown(is_busy, self.now);
         }
     }
 }
