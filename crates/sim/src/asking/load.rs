@@ -149,7 +149,11 @@ impl<L: Listener> Mechanism<'_, L> {
                 | Event::CriticalSection(thread)
                 | Event::Picked(thread, _)
                 | Event::SliceUsed(thread, _) => self.show_load(thread),
-                _ => {}
+                Event::Exited(_)
+                | Event::CoreIdle(_)
+                | Event::CoreOnline(_)
+                | Event::CoreOffline(_)
+                | Event::Timer => {}
             }
         }
         for core in 0..self.cores.len() {

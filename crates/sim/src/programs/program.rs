@@ -159,7 +159,35 @@ fn find_closed(steps: &[Step], closed: &mut Vec<u32>) {
         match step {
             Step::Close { channel, .. } => closed.push(channel.0),
             Step::Loop { body, .. } => find_closed(body, closed),
-            _ => {}
+            Step::Compute { .. }
+            | Step::Busy { .. }
+            | Step::Sleep(_)
+            | Step::Timer { .. }
+            | Step::Barrier(_)
+            | Step::Lock(_)
+            | Step::Unlock(_)
+            | Step::Wait { .. }
+            | Step::Signal(_)
+            | Step::Broadcast(_)
+            | Step::SignalAndWait { .. }
+            | Step::SemaphorePost(_)
+            | Step::SemaphoreWait(_)
+            | Step::Send(_)
+            | Step::Receive(_)
+            | Step::Io { .. }
+            | Step::Fork(_)
+            | Step::JoinAll
+            | Step::Suspend
+            | Step::Resume(_)
+            | Step::Yield
+            | Step::ParallelFor(_)
+            | Step::RunTasks(_)
+            | Step::Milestone
+            | Step::Iteration(_)
+            | Step::SetClass(_)
+            | Step::SetNice(_)
+            | Step::SetAffinity(_)
+            | Step::SetClamps { .. } => {}
         }
     }
 }

@@ -32,6 +32,8 @@ const COST_WINDOW: Nanos = Nanos::from_millis(200);
 const TARGET_SHARE: f64 = 0.6;
 /// The most credit: what the budget allows in this time.
 const CREDIT_TIME: Nanos = Nanos::from_secs(10);
+/// Least time to a look that credit pays for: policies have ticks of 4 ms.
+const CREDIT_INTERVAL: Nanos = Nanos::from_millis(4);
 /// Part of a core that looking may cost while there is credit.
 const CREDIT_SHARE: f64 = 0.2;
 /// How long threads that have started, or wake after a calm while, are looked at more often: eight
@@ -196,8 +198,11 @@ impl LookInterval {
         };
         let stretch = if is_beyond { OVER_BUDGET_STRETCH } else { 1.0 };
         self.unasked = bounded(look / usual * stretch);
-        self.interval =
-            if self.credit > 0.0 { bounded(look / CREDIT_SHARE.max(usual)) } else { self.unasked };
+        self.interval = if self.credit > 0.0 {
+            bounded(look / CREDIT_SHARE).max(CREDIT_INTERVAL).min(self.unasked)
+        } else {
+            self.unasked
+        };
         self.slowest = self.slowest.max(self.interval);
     }
 
@@ -251,6 +256,15 @@ mod tests {
         session.account(calm.0.saturating_add(Nanos::from_secs(20)), calm.1);
         let (intervals, _) = eager(&mut session, look, Nanos::from_millis(300));
         assert!(intervals[1..].iter().all(|it| *it <= Nanos::from_millis(30)), "{intervals:?}");
+    }
+
+    #[test]
+    fn credit_does_not_hurry_looks_that_are_cheap() {
+        let mut session = LookInterval::since(BUDGET, Nanos::ZERO, Nanos::ZERO);
+        eager(&mut session, Nanos(20_000), Nanos::from_secs(1));
+        assert_eq!(session.least(), session.unasked(Nanos::from_secs(2), 1));
+        eager(&mut session, Nanos(100_000), Nanos::from_secs(1));
+        assert_eq!(session.least(), CREDIT_INTERVAL);
     }
 
     #[test]
