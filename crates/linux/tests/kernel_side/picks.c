@@ -127,7 +127,7 @@ static void read_thread(u32 at) {
     p->scx.dsq_vtime = key_of(slot);
     p->dsq_id = NOWHERE;
     if (slot->rule == RULE_DEADLINE) queue_array[slot->queue_id].postpones = 1;
-        /* A thread that runs, or is about to be asked whether it goes on, waits in no queue. */
+    /* A thread that runs, or is about to be asked whether it goes on, waits in no queue. */
     if (number()) {
         p->dsq_id = slot->queue_id;
         begin_wait(slot, &the_globals, slot->queue_id);
