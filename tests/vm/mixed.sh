@@ -24,7 +24,7 @@ load() {
 }
 
 is() {
-    for _ in $(seq 100); do
+    for _ in $(seq 400); do
         [ "$(cat $state)" = "$1" ] && return
         usleep 100000
     done

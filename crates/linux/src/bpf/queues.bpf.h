@@ -444,9 +444,7 @@ FUNCTION bool take_guest(s32 cpu, u32 curr_index)
 	if (!cpu_ctx || !cpu_ctx->tier_count)
 		return false;
 	own_queue_id = cpu_ctx->tier_queue_ids[0];
-	if (curr && curr->queue_id != own_queue_id)
-		return false;
-	if (curr)
+	if (curr && curr->queue_id == own_queue_id)
 		limit = key_of(curr);
 	else if (scx_bpf_dsq_nr_queued(own_queue_id) <= 0)
 		return false;
@@ -457,6 +455,8 @@ FUNCTION bool take_guest(s32 cpu, u32 curr_index)
 
 		if (i >= cpu_ctx->guest_queue_count)
 			break;
+		if (curr && curr->queue_id == queue_id)
+			return false;
 		if (!queue || scx_bpf_dsq_nr_queued(queue_id) <= 0)
 			continue;
 		/* The key that would run here otherwise; if there is none, the queue has its turn

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Answers questions on scenes with the code that decides in the kernel (src/bpf/queues.bpf.h).
- * Questions come on standard input as numbers (../kernel_side.rs writes them), and each has a line
+ * Questions come on standard input as numbers (scene.rs writes them), and each has a line
  * of answer:
  *
  *   pick CPU     thread, or -1, and the queue that it belongs to from then on

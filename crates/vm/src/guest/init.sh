@@ -44,8 +44,8 @@ second=$!
 
 exec 3<>"$control"
 echo up >&3
-# A core whose clock does not tick sleeps for ever, and whoever waits for it: the host sees that the
-# next line does not come, and boots once more.
+# What sleeps on a core whose clock does not tick never wakes. The host then waits in vain for the
+# next line, and boots once more.
 sleepers=
 for cpu in /sys/devices/system/cpu/cpu[0-9]*; do
     taskset -c "${cpu##*/cpu}" usleep 1000 &

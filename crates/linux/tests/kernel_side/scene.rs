@@ -1,24 +1,6 @@
-//! The kernel's side of sched_ext picks as the plain reference does.
-//!
-//! The C code that decides in the kernel (`src/bpf/queues.bpf.h`) is compiled for user space,
-//! beside a kernel of a hundred lines (`kernel_side/kernel.h`). Both are asked the same questions
-//! on random scenes. No root, clang or virtual machine is needed.
-//!
-//! Where the kernel's side differs on purpose, the scenes leave that out or the test says it:
-//!
-//! - of threads whose virtual times are within 1 ms it takes one that ran on the CPU before: here
-//!   virtual times are 2 ms apart;
-//! - an idle CPU where the thread was last comes before others of its kind;
-//! - after a queue chosen by load that has no thread for the CPU, it takes the tier's queues in
-//!   their order: where tiers go by load, all threads may run everywhere;
-//! - it sees at most 32 threads of a queue: there are fewer.
-
-#![expect(clippy::unwrap_used, reason = "a test")]
+//! Random scenes: what cores, queues and threads are when something is to be picked.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
-use std::path::Path;
-use std::process::{Command, Stdio};
 
 use evenkeel_files::machines;
 use evenkeel_machine::{CoreId, Machine, Nanos};
@@ -26,28 +8,24 @@ use evenkeel_mechanism::picking::{self, Candidate};
 use evenkeel_mechanism::{Guests, Service};
 use evenkeel_policy::{Choose, Order, QueueId, Start, ThreadId, Tier};
 use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use proptest::test_runner::{Config, TestRunner};
 
-/// Random scenes.
-const SCENES: u32 = 2_000;
 /// Virtual times and keys are multiples of this, so that no two are near.
 const STEP: u64 = 2_000_000;
 
 /// A thread of a scene; its sequence is its number.
 #[derive(Clone, Debug)]
-struct Thread {
-    queue: usize,
-    key: u64,
-    weight: u32,
-    allowed: u16,
-    last_core: usize,
-    woken: bool,
+pub struct Thread {
+    pub queue: usize,
+    pub key: u64,
+    pub weight: u32,
+    pub allowed: u16,
+    pub last_core: usize,
+    pub woken: bool,
 }
 
 /// How all threads of a queue are ordered.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Rule {
+pub enum Rule {
     VirtualTime,
     Deadline,
     Fixed,
@@ -55,25 +33,25 @@ enum Rule {
 }
 
 #[derive(Clone, Debug)]
-struct Queue {
-    rule: Rule,
-    margin: u64,
-    prefer: Vec<CoreId>,
+pub struct Queue {
+    pub rule: Rule,
+    pub margin: u64,
+    pub prefer: Vec<CoreId>,
 }
 
 #[derive(Clone, Debug)]
-struct Core {
-    tiers: Vec<(bool, Vec<usize>)>,
-    adopt: Option<usize>,
-    guests: Vec<usize>,
-    behind: u64,
+pub struct Core {
+    pub tiers: Vec<(bool, Vec<usize>)>,
+    pub adopt: Option<usize>,
+    pub guests: Vec<usize>,
+    pub behind: u64,
     /// What it runs, or has run last: a thread that waits, runs, or is at the end of its slice.
-    thread: Option<usize>,
-    state: State,
+    pub thread: Option<usize>,
+    pub state: State,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum State {
+pub enum State {
     Idle,
     Runs,
     /// Its thread's slice is over: the thread competes with those that wait.
@@ -81,18 +59,18 @@ enum State {
 }
 
 #[derive(Clone, Debug)]
-struct Scene {
-    machine: Machine,
-    cores: Vec<Core>,
-    queues: Vec<Queue>,
-    threads: Vec<Thread>,
-    postpone: [Nanos; 3],
-    services: Vec<Service>,
-    guests: Vec<Guests>,
+pub struct Scene {
+    pub machine: Machine,
+    pub cores: Vec<Core>,
+    pub queues: Vec<Queue>,
+    pub threads: Vec<Thread>,
+    pub postpone: [Nanos; 3],
+    pub services: Vec<Service>,
+    pub guests: Vec<Guests>,
 }
 
 impl Scene {
-    fn candidate(&self, thread: usize) -> Candidate {
+    pub fn candidate(&self, thread: usize) -> Candidate {
         let it = &self.threads[thread];
         let order = match self.queues[it.queue].rule {
             Rule::VirtualTime => Order::VirtualTime { weight: it.weight, start: Start::Keep },
@@ -118,12 +96,12 @@ impl Scene {
         self.cores.iter().any(|core| core.thread == Some(thread) && core.state == state)
     }
 
-    fn waits(&self, thread: usize) -> bool {
+    pub fn waits(&self, thread: usize) -> bool {
         !self.is(thread, State::Runs)
     }
 
     /// The question and the scene, as `picks.c` reads them.
-    fn question(&self, what: &str, about: usize, over: Option<usize>) -> String {
+    pub fn question(&self, what: &str, about: usize, over: Option<usize>) -> String {
         let or_none = |it: Option<usize>| it.map_or(-1, |it| it as i64);
         let mut text = format!(
             "{what} {about} {} {} {} {}\n",
@@ -267,7 +245,8 @@ fn state(threads: usize) -> impl Strategy<Value = (State, usize)> {
     (prop::sample::select(vec![State::Idle, State::Runs, State::Over]), 0..threads)
 }
 
-fn scenes() -> impl Strategy<Value = Scene> {
+/// Scenes on some machines that are built in.
+pub fn scenes() -> impl Strategy<Value = Scene> {
     let machine = prop::sample::select(vec!["odroid-xu3", "juno-r0", "rk3588", "amp-1f7s"]);
     (machine, 1_usize..6, 1_usize..16).prop_flat_map(|(machine, queues, threads)| {
         let machine = machines::preset(machine).unwrap();
@@ -312,15 +291,10 @@ fn built(
         let thread = if state == State::Over { last } else { thread };
         let queue = threads[thread].queue;
         let core = &mut cores[number];
-        let is_own = core.tiers[0].1[0] == queue || core.guests.contains(&queue);
         let may_be = match state {
             State::Idle => false,
             State::Runs => !taken.contains(&thread),
-            State::Over => {
-                !taken.contains(&thread)
-                    && queues[queue].rule != Rule::Arrival
-                    && (core.guests.is_empty() || is_own)
-            }
+            State::Over => !taken.contains(&thread) && queues[queue].rule != Rule::Arrival,
         };
         if may_be {
             let it = &mut threads[thread];
@@ -353,125 +327,4 @@ fn built(
     // Odd, so that a postponed deadline is no other's.
     let postpone = [0, postpone.0 * STEP + 1, postpone.1 * STEP + 3].map(Nanos);
     Scene { machine, cores, queues, threads, postpone, services, guests }
-}
-
-/// What the reference says, as `picks.c` writes it, with the question.
-fn asked(scene: &Scene) -> Vec<(String, String)> {
-    let mut all = Vec::new();
-    for (number, core) in scene.cores.iter().enumerate() {
-        if core.state == State::Runs {
-            continue;
-        }
-        let id = CoreId(number as u32);
-        let over = core.thread.filter(|_| core.state == State::Over);
-        let said = picking::pick(scene, id).map_or_else(
-            || "-1 -1".to_owned(),
-            |thread| {
-                let queue = QueueId(scene.threads[thread.index()].queue as u32);
-                let key = scene.candidate(thread.index()).key();
-                let after = picking::adopted_into(scene, id, queue, key).unwrap_or(queue);
-                format!("{} {}", thread.0, after.0)
-            },
-        );
-        all.push((scene.question("pick", number, over), said));
-    }
-    let or_none = |core: Option<CoreId>| core.map_or("-1".to_owned(), |core| core.0.to_string());
-    let waiting = (0..scene.threads.len()).filter(|&thread| scene.waits(thread));
-    for number in waiting {
-        let arrival = scene.candidate(number);
-        let queue = QueueId(scene.threads[number].queue as u32);
-        let of = &scene.queues[queue.index()];
-        let last = CoreId(scene.threads[number].last_core as u32);
-        let idle = picking::idle_core(scene, arrival.thread, queue, &of.prefer, Some(last));
-        // Of one kind the kernel's side prefers the CPU where the thread was last.
-        let kind = |core: CoreId| scene.machine.cores[core.index()].kind;
-        let alone = picking::idle_core(scene, arrival.thread, queue, &[last], None);
-        let idle = idle.map(|idle| alone.filter(|&last| kind(last) == kind(idle)).unwrap_or(idle));
-        all.push((scene.question("idle", number, None), or_none(idle)));
-        let cores = scene.machine.cores.iter().map(|core| core.id);
-        let victim = picking::victim(scene, &arrival, queue, of.margin, cores);
-        all.push((scene.question("victim", number, None), or_none(victim)));
-    }
-    all
-}
-
-/// The program that asks the kernel's side; `None`, with a line that says so, where no C compiler
-/// is installed.
-fn compiled(folder: &Path) -> Option<std::path::PathBuf> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel_side/picks.c");
-    let built = folder.join("picks");
-    let flags = [
-        "-std=gnu11",
-        "-O1",
-        "-Wall",
-        "-Wextra",
-        "-Wno-sign-compare",
-        "-Werror",
-        "-Wno-unused-function",
-    ];
-    let done = Command::new("cc").args(flags).arg("-o").arg(&built).arg(&source).output();
-    let Ok(done) = done else {
-        println!("skipped: no C compiler (cc)");
-        return None;
-    };
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    Some(built)
-}
-
-/// The answers to all questions.
-fn answers(program: &Path, questions: String) -> Vec<String> {
-    let mut child =
-        Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    let writer = std::thread::spawn(move || stdin.write_all(questions.as_bytes()).unwrap());
-    let output = child.wait_with_output().unwrap();
-    writer.join().unwrap();
-    assert!(output.status.success());
-    String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
-}
-
-#[test]
-fn the_kernels_side_picks_as_the_plain_reference_does() {
-    let folder = tempfile::tempdir().unwrap();
-    let Some(program) = compiled(folder.path()) else { return };
-    let mut runner = TestRunner::new_with_rng(
-        Config::default(),
-        proptest::test_runner::TestRng::deterministic_rng(
-            proptest::test_runner::RngAlgorithm::ChaCha,
-        ),
-    );
-    let strategy = scenes();
-    let scenes: Vec<Scene> =
-        (0..SCENES).map(|_| strategy.new_tree(&mut runner).unwrap().current()).collect();
-    let mut all = Vec::new();
-    for (number, scene) in scenes.iter().enumerate() {
-        all.extend(asked(scene).into_iter().map(|(question, said)| (number, question, said)));
-    }
-    let questions: String = all.iter().map(|(_, question, _)| question.as_str()).collect();
-    let said = answers(&program, questions);
-    assert_eq!(said.len(), all.len());
-    let mut counts = std::collections::BTreeMap::new();
-    let mut wrong = Vec::new();
-    for ((scene, question, expected), said) in all.iter().zip(&said) {
-        let what = question.split(' ').next().unwrap();
-        let count: &mut (u32, u32) = counts.entry(what.to_owned()).or_default();
-        count.0 += 1;
-        count.1 += u32::from(!said.starts_with("-1"));
-        if said != expected {
-            wrong.push((question.len(), *scene, question, expected, said));
-        }
-    }
-    // Each question is answered by a thread or a core often enough for the comparison to tell.
-    assert!(counts.len() == 3 && counts.values().all(|it| it.1 > 1_000), "{counts:?}");
-    wrong.sort();
-    if let Some((_, scene, question, expected, said)) = wrong.first() {
-        let Scene { machine, cores, queues, threads, postpone, .. } = &scenes[*scene];
-        panic!(
-            "{} of {} wrong; {counts:?}; the shortest, on {}: expected {expected}, said {said}\n\
-             {question}\n{cores:#?} {queues:?} {threads:#?} {postpone:?}",
-            wrong.len(),
-            all.len(),
-            machine.name,
-        );
-    }
 }
