@@ -190,9 +190,9 @@ lint: docs-check hot-paths
 		else echo "neither actionlint nor go is installed: .github/workflows not looked at"; fi
 
 # README and docs (tests/docs): blocks of text are what their commands print now, links and anchors
-# lead somewhere, the table of contents is whole, sentences are short.
+# lead somewhere, the table of contents is whole, sentences and lines are short.
 docs-check:
-	$(CARGO) test --quiet --workspace $(SCHED_EXT) --test docs
+	$(CARGO) test --quiet --workspace $(SCHED_EXT) --test docs --test structure
 
 # Writes them anew. Look at the prose around them.
 docs-update:

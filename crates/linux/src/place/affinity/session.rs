@@ -162,8 +162,8 @@ impl Session {
         self.watcher.drain(&mut self.seen);
         let stopped = self.limit_switch_cost(at);
         let started = |seen: &Seen| matches!(seen, Seen::Started { .. } | Seen::Found { .. });
-        if !self.seen.is_empty() {
-            self.look_interval.happened(at, self.seen.iter().any(started));
+        if self.seen.iter().any(started) {
+            self.look_interval.started(at);
         }
         self.quiet = if self.seen.is_empty() {
             Nanos((self.quiet.0 * 2).min(QUIET_INTERVAL.0))
@@ -218,7 +218,7 @@ impl Session {
 
     fn sleep(&mut self, within: Nanos, others: &[&dyn AsFd]) -> Result<(), SessionError> {
         let at = now();
-        let earliest = self.last.saturating_add(self.look_interval.least());
+        let earliest = self.last.saturating_add(self.look_interval.least(at));
         let calm = self.last.saturating_add(self.quiet);
         // Where no switches are told, looking is the only way to see any.
         let intervals = if self.sampling.asks() { 1 } else { UNASKED_INTERVALS };
@@ -237,18 +237,13 @@ impl Session {
         fds.extend(
             others.iter().map(|other| PollFd::from_borrowed_fd(other.as_fd(), PollFlags::IN)),
         );
-        let woken = self
-            .look_interval
-            .sleep(|| wait(&mut fds, due.saturating_sub(at)))
-            .map_err(SessionError::Wait)?;
+        let woken = wait(&mut fds, due.saturating_sub(at)).map_err(SessionError::Wait)?;
         if woken {
             self.watcher.wait(Duration::ZERO)?;
             let left = earliest.saturating_sub(now());
             let other = fds[1..].iter().any(|fd| !fd.revents().is_empty());
             if left > Nanos::ZERO && !other {
-                self.look_interval
-                    .sleep(|| wait(&mut fds[1..], left))
-                    .map_err(SessionError::Wait)?;
+                wait(&mut fds[1..], left).map_err(SessionError::Wait)?;
             }
         }
         Ok(())

@@ -6,10 +6,9 @@
 //! all the same, the interval is stretched until it has not.
 //!
 //! A session that has spent less than it may has credit, up to that of some seconds, and begins
-//! with so much. While it has credit, what happens is looked at within a shorter interval, and so
-//! are threads that have just started or wake after a calm while. Their loads settle in some
-//! half-lives of PELT, and a policy first knows then on which kind they belong
-//! (docs/decisions/0071).
+//! with so much. With credit the interval is shorter for a moment after threads have started, or
+//! have woken after a calm while. Loads settle then, in some half-lives of PELT, and a policy
+//! learns on which kind a thread belongs (docs/decisions/0071).
 //!
 //! A session may leave out what its thread is charged with while it sleeps
 //! ([`LookInterval::sleep`]): on a virtual machine the kernel charges a thread that wakes on an
@@ -36,10 +35,10 @@ const CREDIT_TIME: Nanos = Nanos::from_secs(10);
 const CREDIT_INTERVAL: Nanos = Nanos::from_millis(4);
 /// Part of a core that looking may cost while there is credit.
 const CREDIT_SHARE: f64 = 0.2;
-/// How long threads that have started, or wake after a calm while, are looked at more often: eight
-/// half-lives of PELT.
+/// How long looks are in a hurry after threads have started, or have woken after a calm while:
+/// eight half-lives of PELT.
 const HURRY_TIME: Nanos = Nanos::from_millis(256);
-/// Time without anything to see after which it is calm.
+/// It is calm when no thread has started or woken for so long.
 const CALM_TIME: Nanos = Nanos::from_millis(100);
 /// How much the last window counts for what a look costs.
 const LAST_WINDOW_WEIGHT: f64 = 0.3;
@@ -66,14 +65,13 @@ fn bounded(interval: f64) -> Nanos {
 #[derive(Debug)]
 pub struct LookInterval {
     budget: f64,
-    /// Least time to a look that something asks for.
+    /// Least time to the next look, if there is no hurry.
     interval: Nanos,
-    /// Least time to any other, if there is no hurry.
-    unasked: Nanos,
-    /// Until when the clock alone asks for looks as events do.
+    /// The same in a hurry.
+    hurried: Nanos,
     hurry_until: Nanos,
-    /// When something was seen last.
-    seen: Nanos,
+    /// When threads have started or woken last.
+    happened: Nanos,
     /// Wall time and CPU time at the beginning of the window.
     window: (Nanos, Nanos),
     began: (Nanos, Nanos),
@@ -81,6 +79,8 @@ pub struct LookInterval {
     last: (Nanos, Nanos),
     /// CPU time that looking may cost in advance, ns.
     credit: f64,
+    /// The credit pays for a look.
+    has_credit: bool,
     /// CPU time that was charged for sleeping.
     slept: Nanos,
     looks: u64,
@@ -101,13 +101,14 @@ impl LookInterval {
         Self {
             budget,
             interval: MIN_INTERVAL,
-            unasked: MIN_INTERVAL,
+            hurried: MIN_INTERVAL,
             hurry_until: at.saturating_add(HURRY_TIME),
-            seen: at,
+            happened: at,
             window: (at, cpu),
             began: (at, cpu),
             last: (at, cpu),
             credit: most_credit(budget),
+            has_credit: true,
             slept: Nanos::ZERO,
             looks: 0,
             looks_before: 0,
@@ -116,26 +117,33 @@ impl LookInterval {
         }
     }
 
-    /// Least time from one look to the next, if something asks for it.
-    pub const fn least(&self) -> Nanos {
-        self.interval
+    /// Least time from the last look to the next, if something asks for it.
+    pub fn least(&self, at: Nanos) -> Nanos {
+        if self.is_in_a_hurry(at) { self.hurried } else { self.interval }
     }
 
-    /// Least time from one look to the next, if nothing but the clock asks for it: so many
+    /// Least time from the last look to the next, if nothing but the clock asks for it: so many
     /// intervals, or one in a hurry.
     pub fn unasked(&self, at: Nanos, intervals: u64) -> Nanos {
-        if at < self.hurry_until && self.credit > 0.0 {
-            return self.interval;
-        }
-        Nanos(self.unasked.0 * intervals)
+        if self.is_in_a_hurry(at) { self.hurried } else { Nanos(self.interval.0 * intervals) }
     }
 
-    /// Something has been seen; threads have started, or not.
-    pub fn happened(&mut self, at: Nanos, started: bool) {
-        if started || at.saturating_sub(self.seen) >= CALM_TIME {
+    fn is_in_a_hurry(&self, at: Nanos) -> bool {
+        at < self.hurry_until && self.has_credit
+    }
+
+    /// Threads have started.
+    pub fn started(&mut self, at: Nanos) {
+        self.hurry_until = at.saturating_add(HURRY_TIME);
+        self.happened = at;
+    }
+
+    /// Threads have woken: no hurry unless it was calm.
+    pub fn woke(&mut self, at: Nanos) {
+        if at.saturating_sub(self.happened) >= CALM_TIME {
             self.hurry_until = at.saturating_add(HURRY_TIME);
         }
-        self.seen = at;
+        self.happened = at;
     }
 
     /// Does what is not looking, and is not to count as such.
@@ -173,10 +181,25 @@ impl LookInterval {
     fn account(&mut self, at: Nanos, cpu: Nanos) {
         self.looks += 1;
         let (last, cpu_last) = std::mem::replace(&mut self.last, (at, cpu));
-        let earned = at.saturating_sub(last).0 as f64 * TARGET_SHARE * self.budget;
+        if self.looks == 1 {
+            // It took in what was there already: the next ones cost less.
+            (self.window, self.looks_before) = ((at, cpu), 1);
+            return;
+        }
+        let usual = TARGET_SHARE * self.budget;
+        let earned = at.saturating_sub(last).0 as f64 * usual;
         let spent = cpu.saturating_sub(cpu_last).0 as f64;
-        // A debt is not paid back from later credit: the stretch sees to it.
         self.credit = (self.credit + earned - spent).clamp(0.0, most_credit(self.budget));
+        let look = self.cost_of_a_look(at, cpu);
+        self.has_credit = self.credit >= look;
+        let stretch = if self.is_beyond_budget(at, cpu) { OVER_BUDGET_STRETCH } else { 1.0 };
+        self.interval = bounded(look / usual * stretch);
+        self.hurried = bounded(look / CREDIT_SHARE).max(CREDIT_INTERVAL).min(self.interval);
+        self.slowest = self.slowest.max(self.least(at));
+    }
+
+    /// CPU time of a look, ns, by the last windows; by the first one until that is over.
+    fn cost_of_a_look(&mut self, at: Nanos, cpu: Nanos) -> f64 {
         let (since, before) = self.window;
         let looks = (self.looks - self.looks_before) as f64;
         let mean = cpu.saturating_sub(before).0 as f64 / looks;
@@ -186,30 +209,22 @@ impl LookInterval {
             } else {
                 mean
             };
-            self.looks_before = self.looks;
-            self.window = (at, cpu);
+            (self.window, self.looks_before) = ((at, cpu), self.looks);
         }
-        let look = if self.look > 0.0 { self.look } else { mean };
-        let usual = TARGET_SHARE * self.budget;
-        let is_beyond = {
-            let spent = cpu.saturating_sub(self.began.1).saturating_sub(self.slept).0 as f64;
-            let ever = at.saturating_sub(self.began.0).0 as f64;
-            spent - self.budget * ever > most_credit(self.budget)
-        };
-        let stretch = if is_beyond { OVER_BUDGET_STRETCH } else { 1.0 };
-        self.unasked = bounded(look / usual * stretch);
-        self.interval = if self.credit > 0.0 {
-            bounded(look / CREDIT_SHARE).max(CREDIT_INTERVAL).min(self.unasked)
-        } else {
-            self.unasked
-        };
-        self.slowest = self.slowest.max(self.interval);
+        if self.look > 0.0 { self.look } else { mean }
+    }
+
+    /// True if the session has cost more than its budget and the credit that it began with.
+    fn is_beyond_budget(&self, at: Nanos, cpu: Nanos) -> bool {
+        let spent = cpu.saturating_sub(self.began.1).saturating_sub(self.slept).0 as f64;
+        let ever = at.saturating_sub(self.began.0).0 as f64;
+        spent > self.budget * ever + most_credit(self.budget)
     }
 
     /// Looks cost something else from now on.
     pub fn begin_anew(&mut self, at: Nanos) {
         let now = (at, cpu_time());
-        (self.interval, self.unasked, self.look) = (MIN_INTERVAL, MIN_INTERVAL, 0.0);
+        (self.interval, self.hurried, self.look) = (MIN_INTERVAL, MIN_INTERVAL, 0.0);
         (self.window, self.last, self.looks_before) = (now, now, self.looks);
     }
 
@@ -231,22 +246,28 @@ mod tests {
 
     const BUDGET: f64 = 0.01;
 
-    /// Looks as often as it may, each at this cost, for this long: intervals and CPU time.
+    /// Threads start all the time, and each look costs so much: intervals and CPU time.
     fn eager(session: &mut LookInterval, look: Nanos, time: Nanos) -> (Vec<Nanos>, Nanos) {
         let ((began, cpu_began), mut intervals) = (session.last, Vec::new());
         while session.last.0 < began.saturating_add(time) {
             let (at, cpu) = session.last;
-            let pause = session.least().max(look);
+            session.started(at);
+            let pause = session.least(at).max(look);
             session.account(at.saturating_add(pause), cpu.saturating_add(look));
             intervals.push(pause);
         }
         (intervals, session.last.1.saturating_sub(cpu_began))
     }
 
+    fn begun(budget: f64) -> LookInterval {
+        let mut session = LookInterval::since(budget, Nanos::ZERO, Nanos::ZERO);
+        session.account(Nanos(1_000_000), Nanos(1_000_000));
+        session
+    }
+
     #[test]
     fn dear_looks_are_frequent_at_first_and_keep_within_the_budget_later() {
-        let mut session = LookInterval::since(BUDGET, Nanos::ZERO, Nanos::ZERO);
-        let look = Nanos::from_millis(3);
+        let (mut session, look) = (begun(BUDGET), Nanos::from_millis(3));
         let (intervals, _) = eager(&mut session, look, Nanos::from_millis(300));
         assert!(intervals.iter().all(|it| *it <= Nanos::from_millis(30)), "{intervals:?}");
         let (_, spent) = eager(&mut session, look, Nanos::from_secs(60));
@@ -255,32 +276,45 @@ mod tests {
         let calm = session.last;
         session.account(calm.0.saturating_add(Nanos::from_secs(20)), calm.1);
         let (intervals, _) = eager(&mut session, look, Nanos::from_millis(300));
-        assert!(intervals[1..].iter().all(|it| *it <= Nanos::from_millis(30)), "{intervals:?}");
+        assert!(intervals.iter().all(|it| *it <= Nanos::from_millis(30)), "{intervals:?}");
     }
 
     #[test]
     fn credit_does_not_hurry_looks_that_are_cheap() {
-        let mut session = LookInterval::since(BUDGET, Nanos::ZERO, Nanos::ZERO);
-        eager(&mut session, Nanos(20_000), Nanos::from_secs(1));
-        assert_eq!(session.least(), session.unasked(Nanos::from_secs(2), 1));
-        eager(&mut session, Nanos(100_000), Nanos::from_secs(1));
-        assert_eq!(session.least(), CREDIT_INTERVAL);
+        for (look, hurried) in [(20_000, false), (100_000, true)] {
+            let mut session = begun(BUDGET);
+            eager(&mut session, Nanos(look), Nanos::from_secs(1));
+            let (now, later) = (session.last.0, Nanos::from_secs(3));
+            assert_eq!(session.least(now) < session.least(later), hurried, "{session:?}");
+            assert!(session.least(now) <= CREDIT_INTERVAL, "{session:?}");
+        }
     }
 
     #[test]
-    fn the_clock_alone_asks_for_frequent_looks_only_in_a_hurry() {
+    fn looks_are_in_a_hurry_after_a_start_and_after_a_calm_while_only() {
+        let ms = Nanos::from_millis;
+        let mut session = begun(BUDGET);
+        session.account(ms(10), ms(3));
+        let [soon, late] = [100, 300].map(|at| session.least(ms(at)));
+        assert_eq!((soon, late), (ms(10), Nanos(333_333_333)));
+        assert_eq!(
+            (session.unasked(ms(100), 4), session.unasked(ms(300), 4).0),
+            (soon, late.0 * 4)
+        );
+        session.woke(ms(299));
+        assert_eq!(session.least(ms(300)), soon);
+        session.woke(ms(350));
+        assert_eq!(session.least(ms(600)), late);
+        session.started(ms(360));
+        assert_eq!(session.least(ms(600)), soon);
+    }
+
+    #[test]
+    fn the_first_look_is_no_measure_of_the_next_ones() {
         let mut session = LookInterval::since(BUDGET, Nanos::ZERO, Nanos::ZERO);
-        let look = Nanos::from_millis(2);
-        session.account(Nanos::from_millis(10), look);
-        let [soon, late] = [100, 300].map(|ms| session.unasked(Nanos::from_millis(ms), 4));
-        assert_eq!((soon, session.least()), (Nanos::from_millis(10), Nanos::from_millis(10)));
-        assert!(late > Nanos::from_millis(1000), "{late}");
-        session.happened(Nanos::from_millis(299), false);
-        assert_eq!(session.unasked(Nanos::from_millis(300), 4), soon);
-        session.happened(Nanos::from_millis(350), false);
-        assert_eq!(session.unasked(Nanos::from_millis(600), 4), late);
-        session.happened(Nanos::from_millis(360), true);
-        assert_eq!(session.unasked(Nanos::from_millis(600), 4), soon);
+        session.account(Nanos::from_millis(50), Nanos::from_millis(50));
+        session.account(Nanos::from_millis(55), Nanos(50_020_000));
+        assert_eq!(session.least(Nanos::from_secs(1)), Nanos(3_333_333));
     }
 
     proptest! {
@@ -289,7 +323,7 @@ mod tests {
             budget in 0.001_f64..0.2,
             looks in prop::collection::vec(1_000_u64..5_000_000, 1..20),
         ) {
-            let mut session = LookInterval::since(budget, Nanos::ZERO, Nanos::ZERO);
+            let mut session = begun(budget);
             // What may be spent in advance, and looks at an estimate that is no longer so.
             let mut may = 2.0 * most_credit(budget) + 2e7;
             for look in looks {

@@ -143,11 +143,12 @@ impl Session {
         }
         let at = now();
         self.last = at;
-        let started =
-            self.mechanism.kernel().globals().unseen.load(Relaxed) & pending::STARTED != 0;
+        let unseen = self.mechanism.kernel().globals().unseen.load(Relaxed);
         let seen = self.mechanism.look(at)?;
-        if seen {
-            self.look_interval.happened(at, started);
+        if unseen & pending::STARTED != 0 {
+            self.look_interval.started(at);
+        } else if unseen & pending::WOKE != 0 {
+            self.look_interval.woke(at);
         }
         self.quiet =
             if seen { LOOK_INTERVAL } else { Nanos((self.quiet.0 * 2).min(QUIET_INTERVAL.0)) };
@@ -157,7 +158,7 @@ impl Session {
 
     fn sleep(&mut self, within: Nanos, others: &[&dyn AsFd]) -> io::Result<()> {
         let at = now();
-        let mut earliest = self.last.saturating_add(self.look_interval.least());
+        let mut earliest = self.last.saturating_add(self.look_interval.least(at));
         let is_quiet = self.mechanism.is_quiet();
         let calm = self.last.saturating_add(if is_quiet { HEARTBEAT_INTERVAL } else { self.quiet });
         let due = self
