@@ -1,6 +1,7 @@
 //! Workloads: applications of threads whose programs are trees of steps, and task graphs.
 //! `evenkeel-files` reads files and builds programs.
 
+pub mod character;
 mod graph;
 mod ids;
 mod model;
