@@ -381,3 +381,40 @@ fn a_file_that_is_too_long_is_refused_unread() {
     let long = " ".repeat(MAX_FILE_BYTES as usize + 1);
     assert!(matches!(machines::parse(&long, "f"), Err(MachineError::TooLarge { .. })));
 }
+
+/// The table of a core, for the end of the first kind.
+const CORE: &str = "[kinds.core]\nwidth = 3\nwindow = 128\nmispredict_cycles = 15\n\
+    code_cache_kib = 32\ndata_caches = [{ kib = 32, cycles = 4 }, { kib = 2048, cycles = 21 }]\n\
+    memory_ns = 110\noutstanding_misses = 6\ntlb_kib = 2048\ntlb_cycles = 30\ncounters = 6\n";
+
+#[test]
+fn a_core_is_described_whole_and_its_caches_grow() {
+    let with = |core: &str| {
+        let little = "[[kinds]]\nname = \"little\"";
+        let text = GOOD.replacen(little, &format!("{core}{little}"), 1);
+        machines::parse(&text, "x.toml")
+    };
+    let machine = with(CORE).unwrap();
+    let core = machine.kinds[0].core.as_ref().unwrap();
+    assert_eq!((core.width, core.window, core.data_caches[1].bytes), (3, Some(128), 2 << 20));
+    assert_eq!(machine.kinds[1].core, None);
+    let message = |from: &str, to: &str| with(&CORE.replacen(from, to, 1)).unwrap_err().to_string();
+    assert_eq!(
+        message("width = 3\n", ""),
+        "x.toml:11:1: kind 'big': core: width: nothing found, expected a whole number of instructions, \
+         1 or more"
+    );
+    assert_eq!(
+        message("kib = 2048, cycles = 21", "kib = 32, cycles = 21"),
+        "x.toml:16:50: kind 'big': core: kib: 32 found, expected more than the 32 KiB before it"
+    );
+    assert_eq!(
+        message("window = 128", "windw = 128"),
+        "x.toml:13:1: kind 'big': core: windw: unknown key found, expected perhaps window"
+    );
+    assert_eq!(
+        message("{ kib = 32, cycles = 4 }, { kib = 2048, cycles = 21 }", ""),
+        "x.toml:11:1: kind 'big': core: data_caches: nothing found, expected at least one cache, \
+         { kib = …, cycles = … }"
+    );
+}

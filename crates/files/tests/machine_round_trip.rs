@@ -4,8 +4,8 @@
 
 use evenkeel_files::machines::{self, MachineError, presets};
 use evenkeel_machine::{
-    Cluster, ClusterId, Core, CoreId, Costs, Kind, KindId, MAX_CORES, Machine, MicroWatts, Nanos,
-    OperatingPoint, Reference,
+    Cluster, ClusterId, Core, CoreId, Costs, DataCache, Kind, KindId, MAX_CORES, Machine,
+    MicroWatts, Microarchitecture, Nanos, OperatingPoint, Reference,
 };
 use proptest::prelude::*;
 
@@ -40,6 +40,38 @@ fn points(top: f64, with_power: bool) -> impl Strategy<Value = Vec<OperatingPoin
     })
 }
 
+fn core() -> impl Strategy<Value = Microarchitecture> {
+    let sizes = prop::collection::btree_set(1..=MAX_BYTES, 1..5);
+    let caches =
+        (sizes, prop::collection::vec(1_u32..=1_000_000, 4)).prop_map(|(sizes, cycles)| {
+            let cache = |(bytes, latency)| DataCache { bytes, latency };
+            sizes.into_iter().zip(cycles).map(cache).collect()
+        });
+    let counts = (1_u32..=64, prop::option::of(1_u32..=65_536), 0_u32..=1_000_000);
+    let tlb = (0..=MAX_BYTES, 0_u32..=1_000_000);
+    let counters = (0_u32..=64, any::<bool>(), any::<bool>());
+    let memory = (0_u64..=1_000_000_000, 1_u32..=65_536);
+    (counts, 0..=MAX_BYTES, caches, memory, tlb, counters, "\\PC{0,12}").prop_map(
+        |(counts, code_cache_bytes, data_caches, memory, tlb, counters, source)| {
+            Microarchitecture {
+                width: counts.0,
+                window: counts.1,
+                mispredict_penalty: counts.2,
+                code_cache_bytes,
+                data_caches,
+                memory_latency: Nanos(memory.0),
+                most_misses: memory.1,
+                tlb_bytes: tlb.0,
+                tlb_penalty: tlb.1,
+                counters: counters.0,
+                counts_instructions: counters.1,
+                counts_cycles: counters.2,
+                source,
+            }
+        },
+    )
+}
+
 fn kinds() -> impl Strategy<Value = Vec<Kind>> {
     let others = prop::collection::vec(2.0..1024.0, 0..7);
     let tops = others.prop_map(|mut tops: Vec<f64>| {
@@ -50,13 +82,15 @@ fn kinds() -> impl Strategy<Value = Vec<Kind>> {
     tops.prop_flat_map(|tops| {
         let kind = |(rank, top): (usize, f64)| {
             any::<bool>().prop_flat_map(move |with_power| {
-                (points(top, with_power), power(), "\\PC{0,12}").prop_map(
-                    move |(opps, idle, source)| Kind {
+                let core = prop::option::of(core());
+                (points(top, with_power), power(), "\\PC{0,12}", core).prop_map(
+                    move |(opps, idle, source, core)| Kind {
                         name: format!("kind-{rank}"),
                         capacity: top.round() as u32,
                         opps,
                         idle_power: with_power.then_some(idle),
                         source,
+                        core,
                     },
                 )
             })

@@ -1,5 +1,6 @@
 //! The model of a machine.
 
+use crate::microarchitecture::Microarchitecture;
 use crate::units::{MicroWatts, Nanos};
 
 /// The greatest number of logical cores of a machine. A bound, because a file may state any number
@@ -139,6 +140,8 @@ pub struct Kind {
     pub idle_power: Option<MicroWatts>,
     /// Source of its figures: what is measured, what derived. May be empty.
     pub source: String,
+    /// How it is built; `None`: not described, and phases must state their speed on it.
+    pub core: Option<Microarchitecture>,
 }
 
 impl Kind {

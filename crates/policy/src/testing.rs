@@ -42,6 +42,7 @@ pub fn machine(kinds: &[(&str, u32, u32)]) -> Machine {
             }],
             idle_power: Some(MicroWatts(0)),
             source: String::new(),
+            core: None,
         })
         .collect();
     let (fastest, slowest) = (kinds[0].top(), kinds[kinds.len() - 1].top());

@@ -204,6 +204,7 @@ fn grid(big: u32, little: u32) -> Machine {
     let kind = |name: &str, capacity: u32, mw: u64| Kind {
         name: name.into(),
         source: String::new(),
+        core: None,
         capacity,
         opps: vec![OperatingPoint {
             khz: 2_000_000,

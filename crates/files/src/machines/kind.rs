@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use toml::de::DeTable;
 
+use super::core::read_core;
 use super::error::MachineError;
 use super::rule::Located;
 use super::rule::{
@@ -26,6 +27,7 @@ const KIND_KEYS: &[&str] = &[
     "dynamic_power_uw_per_mhz_v2",
     "idle_power_w",
     "cluster_power_w",
+    "core",
 ];
 const POINT_KEYS: &[&str] = &["mhz", "volts", "capacity", "power_w", "cluster_power_w"];
 
@@ -122,6 +124,7 @@ fn read_kind(
         return Err(section.missing("operating_points", POINTS_EXPECTED));
     };
 
+    let core = read_core(document, &section, &subject)?;
     let (measure, at_top) = read_measure(&section, &points)?;
     let top_khz = top.khz as f64;
     let opps = points.iter().map(|point| OperatingPoint {
@@ -143,6 +146,7 @@ fn read_kind(
             opps,
             idle_power,
             source: section.prose("source")?,
+            core,
         },
         subject,
         name_span: name.span,

@@ -1,6 +1,7 @@
 //! Machine files, and the machines that are built in. A file is TOML; errors name their place, and
 //! what is written reads as the same machine again. docs/simulate/machines.md describes them.
 
+mod core;
 mod error;
 mod kind;
 mod preset;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::core::write_core;
 use evenkeel_machine::write_cpus;
 use evenkeel_machine::{Cluster, Costs, FULL_CAPACITY, Kind, Machine, Reference};
 
@@ -81,7 +82,8 @@ fn write_kind(out: &mut String, kind: &Kind) -> std::fmt::Result {
         }
         writeln!(out, " }},")?;
     }
-    writeln!(out, "]")
+    writeln!(out, "]")?;
+    kind.core.as_ref().map_or(Ok(()), |core| write_core(out, core))
 }
 
 fn write_costs(out: &mut String, costs: &Costs) -> std::fmt::Result {
@@ -95,6 +97,6 @@ fn write_costs(out: &mut String, costs: &Costs) -> std::fmt::Result {
     writeln!(out, "private_cache_kib = {}", costs.private_cache_bytes as f64 / 1024.0)
 }
 
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }

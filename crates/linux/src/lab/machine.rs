@@ -35,6 +35,7 @@ pub fn equal_cores(cpus: &[Cpu]) -> Machine {
         opps: vec![top],
         idle_power: None,
         source: "taken to be alike; clock nominal".to_owned(),
+        core: None,
     }];
     let reference =
         Reference { slowest_khz: NOMINAL_KHZ, slowest_capacity: full, fastest_capacity: full };
@@ -186,7 +187,8 @@ fn slowed_kind(base: &Machine, (kind, asked, ratio): (KindId, f64, f64), greates
         kind.source.clone()
     };
     let capacity = opps.last().map_or(1, |top| top.capacity.round().max(1.0) as u32);
-    Kind { name, capacity, opps, idle_power: kind.idle_power.filter(|_| !is_slowed), source }
+    let idle_power = kind.idle_power.filter(|_| !is_slowed);
+    Kind { name, capacity, opps, idle_power, source, core: None }
 }
 
 #[cfg(test)]

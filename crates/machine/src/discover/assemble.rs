@@ -179,6 +179,7 @@ fn model_kind(kind: &Found, clocks: &Clocks, source: SpeedSource) -> Kind {
         opps: clocks.khz.iter().map(point).filter(|point| point.capacity >= 1.0).collect(),
         idle_power: None,
         source: format!("capacity: {capacity}; clocks: {}; power: not known", clocks.source),
+        core: None,
     }
 }
 

@@ -25,6 +25,7 @@ pub fn machine(cores: u32) -> Machine {
         }],
         idle_power: Some(MicroWatts(20_000)),
         source: String::new(),
+        core: None,
     };
     let kinds = vec![
         kind("big", 1024, 2_000_000, 1_500_000, 300_000),

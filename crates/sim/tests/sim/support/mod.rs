@@ -59,6 +59,7 @@ pub fn machine(kinds: &[KindPlan], costs: Costs, bandwidth: Option<u64>) -> Mach
         built.kinds.push(Kind {
             name: format!("kind{rank}"),
             source: String::new(),
+            core: None,
             capacity: *plan.capacities.last().unwrap(),
             opps: opps.collect(),
             idle_power: Some(MicroWatts(7_001)),
