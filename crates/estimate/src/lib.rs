@@ -12,6 +12,7 @@
 mod accuracy;
 mod metric;
 mod model;
+pub mod modelled;
 mod phases;
 mod regression;
 mod rounds;
@@ -26,4 +27,4 @@ pub use phases::{Cut, cut_into};
 pub use regression::{Additive, Settings, StepFunction, Table, TableError, TrainError, Trained};
 pub use rounds::{Round, Rounds};
 pub use sets::{Counters, EventSet, EventSets};
-pub use trace::{Trace, TraceError, Window};
+pub use trace::{Trace, TraceError, TracedKind, Window};

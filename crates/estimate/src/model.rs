@@ -37,6 +37,8 @@ pub struct Model {
     pub kinds: Vec<String>,
     /// How the rows of its training were made.
     pub method: Method,
+    /// What the traces were counted by.
+    pub sources: Vec<String>,
     /// Programs that it was trained with.
     pub programs: Vec<String>,
     /// By the kind that a thread is on, then by the kind whose factor is told.

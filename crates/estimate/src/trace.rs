@@ -3,6 +3,7 @@
 use evenkeel_machine::Nanos;
 
 use crate::metric::{Counts, Event, METRICS, Metric, MetricValues};
+use crate::sets::Counters;
 
 /// Some of a program's execution on one kind of core: a number of instructions that is the same for
 /// all kinds.
@@ -25,12 +26,23 @@ impl Window {
     }
 }
 
+/// A program's windows on a kind of core.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TracedKind {
+    /// Name of the kind.
+    pub name: String,
+    /// What the kind can count at once.
+    pub counters: Counters,
+    /// The windows in order.
+    pub windows: Vec<Window>,
+}
+
 /// A program's windows on each kind of core.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     program: String,
-    kinds: Vec<String>,
-    windows: Vec<Vec<Window>>,
+    source: String,
+    kinds: Vec<TracedKind>,
 }
 
 /// Why windows are no trace.
@@ -42,14 +54,6 @@ pub enum TraceError {
     /// Two kinds have one name.
     #[error("two kinds of core are named {0}")]
     SameKind(String),
-    /// Lists of kinds and of windows have different lengths.
-    #[error("windows of {windows} kinds of core for {kinds} names")]
-    Lengths {
-        /// Names of kinds.
-        kinds: usize,
-        /// Lists of windows.
-        windows: usize,
-    },
     /// A kind has no window.
     #[error("no window on {0}")]
     NoWindow(String),
@@ -64,8 +68,8 @@ pub enum TraceError {
 }
 
 impl Trace {
-    /// Kinds are from the fastest to the slowest, with the windows of each in order. The n-th
-    /// windows of all kinds are of the same work.
+    /// Kinds are from the fastest to the slowest. The n-th windows of all kinds are of the same
+    /// work. `source` says what it was counted by.
     ///
     /// # Errors
     ///
@@ -73,28 +77,26 @@ impl Trace {
     /// done.
     pub fn new(
         program: String,
-        kinds: Vec<String>,
-        windows: Vec<Vec<Window>>,
+        source: String,
+        kinds: Vec<TracedKind>,
     ) -> Result<Self, TraceError> {
         if kinds.len() < 2 {
             return Err(TraceError::FewKinds(kinds.len()));
         }
-        if kinds.len() != windows.len() {
-            return Err(TraceError::Lengths { kinds: kinds.len(), windows: windows.len() });
-        }
-        for (i, (kind, windows)) in kinds.iter().zip(&windows).enumerate() {
-            if kinds[..i].contains(kind) {
-                return Err(TraceError::SameKind(kind.clone()));
+        for (i, kind) in kinds.iter().enumerate() {
+            let name = || kind.name.clone();
+            if kinds[..i].iter().any(|other| other.name == kind.name) {
+                return Err(TraceError::SameKind(name()));
             }
-            if windows.is_empty() {
-                return Err(TraceError::NoWindow(kind.clone()));
+            if kind.windows.is_empty() {
+                return Err(TraceError::NoWindow(name()));
             }
             let is_empty = |it: &Window| it.time == Nanos::ZERO || it.instructions() == 0;
-            if let Some(window) = windows.iter().position(is_empty) {
-                return Err(TraceError::EmptyWindow { kind: kind.clone(), window });
+            if let Some(window) = kind.windows.iter().position(is_empty) {
+                return Err(TraceError::EmptyWindow { kind: name(), window });
             }
         }
-        Ok(Self { program, kinds, windows })
+        Ok(Self { program, source, kinds })
     }
 
     /// Name of the program.
@@ -103,22 +105,37 @@ impl Trace {
         &self.program
     }
 
-    /// Names of the kinds, from the fastest to the slowest.
+    /// What it was counted by, for people.
     #[must_use]
-    pub fn kinds(&self) -> &[String] {
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// The kinds, from the fastest to the slowest.
+    #[must_use]
+    pub fn kinds(&self) -> &[TracedKind] {
         &self.kinds
+    }
+
+    /// Names of the kinds, from the fastest to the slowest.
+    pub fn kind_names(&self) -> impl Iterator<Item = &str> {
+        self.kinds.iter().map(|kind| kind.name.as_str())
     }
 
     /// The windows on a kind.
     #[must_use]
     pub fn windows(&self, kind: usize) -> &[Window] {
-        &self.windows[kind]
+        &self.kinds[kind].windows
+    }
+
+    fn slowest(&self) -> &[Window] {
+        self.windows(self.kinds.len() - 1)
     }
 
     /// Number of windows that all kinds have. A run that was counted longer is cut.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.windows.iter().map(Vec::len).min().unwrap_or(0)
+        self.kinds.iter().map(|kind| kind.windows.len()).min().unwrap_or(0)
     }
 
     /// False: each kind has a window.
@@ -130,8 +147,11 @@ impl Trace {
     /// Speedup factor on a kind in each window, by instructions per second.
     #[must_use]
     pub fn factors(&self, of: usize) -> Vec<f64> {
-        let slowest = &self.windows[self.kinds.len() - 1];
-        self.windows[of].iter().zip(slowest).map(|(fast, slow)| fast.rate() / slow.rate()).collect()
+        self.windows(of)
+            .iter()
+            .zip(self.slowest())
+            .map(|(fast, slow)| fast.rate() / slow.rate())
+            .collect()
     }
 
     /// Speedup factor on a kind over the whole: the ratio of completion times, where the work is
@@ -143,13 +163,13 @@ impl Trace {
             let instructions: f64 = windows.iter().map(|it| it.instructions() as f64).sum();
             instructions / windows.iter().map(|it| it.time.0 as f64).sum::<f64>()
         };
-        rate(&self.windows[of]) / rate(&self.windows[self.kinds.len() - 1])
+        rate(self.windows(of)) / rate(self.slowest())
     }
 
     /// Metrics over the whole, as seen on a kind; 0 for those that were not counted throughout.
     #[must_use]
     pub fn overall_metrics(&self, seen_on: usize) -> MetricValues {
-        let windows = &self.windows[seen_on][..self.len()];
+        let windows = &self.windows(seen_on)[..self.len()];
         let sum = windows[1..].iter().fold(windows[0].counts, |sum, it| sum.plus(&it.counts));
         metrics_of(&sum)
     }
@@ -157,7 +177,7 @@ impl Trace {
     /// True if the metric's events were counted in every window of the kind.
     #[must_use]
     pub fn has(&self, seen_on: usize, metric: Metric) -> bool {
-        self.windows[seen_on][..self.len()].iter().all(|it| metric.of(&it.counts).is_some())
+        self.windows(seen_on)[..self.len()].iter().all(|it| metric.of(&it.counts).is_some())
     }
 }
 
@@ -181,15 +201,21 @@ mod tests {
         Window { time: Nanos(time), counts }
     }
 
-    fn kinds() -> Vec<String> {
-        vec!["big".to_owned(), "little".to_owned()]
+    fn trace(big: Vec<Window>, little: Vec<Window>) -> Result<Trace, TraceError> {
+        let counters = Counters { general: 4, fixed: Vec::new() };
+        let kinds = [("big", big), ("little", little)].map(|(name, windows)| TracedKind {
+            name: name.to_owned(),
+            counters: counters.clone(),
+            windows,
+        });
+        Trace::new("app".to_owned(), "a test".to_owned(), kinds.to_vec())
     }
 
     #[test]
     fn factors_are_ratios_of_rates_and_the_longer_run_is_cut() {
         let big = vec![window(100, 10), window(100, 20), window(100, 5)];
         let little = vec![window(100, 20), window(100, 80)];
-        let trace = Trace::new("app".to_owned(), kinds(), vec![big, little]).unwrap();
+        let trace = trace(big, little).unwrap();
         assert_eq!(trace.factors(0), [2.0, 4.0]);
         assert_eq!(trace.factors(1), [1.0, 1.0]);
         assert!((trace.overall_factor(0) - 100.0 / 30.0).abs() < 1e-12);
@@ -200,11 +226,10 @@ mod tests {
 
     #[test]
     fn windows_in_which_nothing_was_done_are_refused() {
-        let made = |windows| Trace::new("app".to_owned(), kinds(), windows).unwrap_err();
-        let nothing = vec![vec![window(1, 1)], vec![window(1, 1), window(0, 1)]];
+        let nothing = vec![window(1, 1), window(0, 1)];
         let expected = TraceError::EmptyWindow { kind: "little".to_owned(), window: 1 };
-        assert_eq!(made(nothing), expected);
-        assert_eq!(made(vec![vec![], vec![window(1, 1)]]), TraceError::NoWindow("big".to_owned()));
-        assert_eq!(made(vec![]), TraceError::Lengths { kinds: 2, windows: 0 });
+        assert_eq!(trace(vec![window(1, 1)], nothing), Err(expected));
+        let none = trace(vec![], vec![window(1, 1)]);
+        assert_eq!(none, Err(TraceError::NoWindow("big".to_owned())));
     }
 }

@@ -8,7 +8,7 @@ use crate::model::{Model, Predictor};
 use crate::phases::cut_into;
 use crate::regression::{Settings, Table, TableError, TrainError, Trained};
 use crate::sets::{Counters, EventSets};
-use crate::trace::{Trace, metrics_of};
+use crate::trace::{Trace, TracedKind, metrics_of};
 
 /// Phases of fewer windows are discarded. Ours: the study does not say how few are few.
 const FEW_WINDOWS: usize = 3;
@@ -33,8 +33,6 @@ pub enum Method {
 pub struct Plan {
     /// What becomes a row.
     pub method: Method,
-    /// Counters of each kind, in the order of the traces' kinds.
-    pub counters: Vec<Counters>,
     /// Most event sets that are counted in turn. 1 if all metrics are to be counted at once.
     pub most_sets: usize,
     /// Settings of the regression.
@@ -58,14 +56,6 @@ pub enum TrainingError {
         first: String,
         /// Kinds of the first trace.
         expected: String,
-    },
-    /// Counters are given for another number of kinds.
-    #[error("counters of {found} kinds, expected {expected}")]
-    Counters {
-        /// Kinds with counters.
-        found: usize,
-        /// Kinds of the traces.
-        expected: usize,
     },
     /// Instructions and cycles cannot be counted at once.
     #[error("the counters of {0} do not suffice for instructions and cycles")]
@@ -118,18 +108,18 @@ pub struct Training {
 ///
 /// If there is no trace, traces differ in kinds, or no row comes of them.
 pub fn train(traces: &[Trace], plan: &Plan) -> Result<Training, TrainingError> {
-    let kinds = kinds_of(traces, plan)?;
+    let kinds = kinds_of(traces)?;
     let programs: BTreeSet<&str> = traces.iter().map(Trace::program).collect();
     let (mut predictors, mut held_out) = (Vec::new(), Vec::new());
     for seen_on in 0..kinds.len() {
         for of in 0..kinds.len() - 1 {
             let rows = rows(traces, seen_on, of, plan.method);
             let candidates = candidates(traces, seen_on);
-            let fit = |rows: &[&Row]| fit(rows, &candidates, &plan.counters[seen_on], plan);
+            let fit = |rows: &[&Row]| fit(rows, &candidates, &kinds[seen_on].counters, plan);
             let all: Vec<&Row> = rows.iter().collect();
             let fitted = fit(&all)?;
             let (metrics, trained) =
-                fitted.ok_or_else(|| TrainingError::FewCounters(kinds[seen_on].clone()))?;
+                fitted.ok_or_else(|| TrainingError::FewCounters(kinds[seen_on].name.clone()))?;
             let mut pairs = Vec::new();
             for &program in programs.iter().filter(|_| programs.len() > 1) {
                 let others: Vec<&Row> = rows.iter().filter(|it| it.program != program).collect();
@@ -156,23 +146,25 @@ pub fn train(traces: &[Trace], plan: &Plan) -> Result<Training, TrainingError> {
         }
     }
     let programs = programs.into_iter().map(str::to_owned).collect();
-    let model = Model { kinds: kinds.to_vec(), method: plan.method, programs, predictors };
+    let names = kinds.iter().map(|kind| kind.name.clone()).collect();
+    let sources: BTreeSet<&str> = traces.iter().map(Trace::source).collect();
+    let sources = sources.into_iter().map(str::to_owned).collect();
+    let model = Model { kinds: names, sources, method: plan.method, programs, predictors };
     Ok(Training { model, held_out })
 }
 
-fn kinds_of<'a>(traces: &'a [Trace], plan: &Plan) -> Result<&'a [String], TrainingError> {
+/// The kinds of the first trace, which those of the others must be.
+fn kinds_of(traces: &[Trace]) -> Result<&[TracedKind], TrainingError> {
     let first = traces.first().ok_or(TrainingError::NoTraces)?;
-    if let Some(other) = traces.iter().find(|it| it.kinds() != first.kinds()) {
+    let is_other = |it: &&Trace| !it.kind_names().eq(first.kind_names());
+    if let Some(other) = traces.iter().find(is_other) {
+        let names = |of: &Trace| of.kind_names().collect::<Vec<_>>().join(", ");
         return Err(TrainingError::Kinds {
             program: other.program().to_owned(),
-            found: other.kinds().join(", "),
+            found: names(other),
             first: first.program().to_owned(),
-            expected: first.kinds().join(", "),
+            expected: names(first),
         });
-    }
-    let (found, expected) = (plan.counters.len(), first.kinds().len());
-    if found != expected {
-        return Err(TrainingError::Counters { found, expected });
     }
     Ok(first.kinds())
 }

@@ -1,6 +1,7 @@
 //! Reads and writes files: machines, and workloads in the formats that scheduler engineers bring.
 //! Also holds the machines and workloads that are built in.
 
+pub mod factors;
 pub mod machines;
 pub mod native;
 pub mod perf_sched;

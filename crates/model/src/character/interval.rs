@@ -126,6 +126,10 @@ mod tests {
             most_misses: 8,
             tlb_bytes: 2 << 20,
             tlb_penalty: 30,
+            counters: 4,
+            counts_instructions: false,
+            counts_cycles: true,
+            source: String::new(),
         }
     }
 

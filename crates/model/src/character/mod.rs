@@ -4,9 +4,11 @@
 //! mispredicted, how often caches and TLBs of a size miss. [`CpiStack`] is where the cycles of an
 //! instruction go on one kind.
 
+mod generated;
 mod interval;
 mod misses;
 
+pub use generated::GeneratedProgram;
 pub use interval::CpiStack;
 pub use misses::{MissCurve, MissCurveError};
 
