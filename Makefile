@@ -28,7 +28,7 @@ SCHED_EXT = $$(./tests/features.sh)
 COMPARE_BPF = $$(command -v clang-19 >/dev/null && echo EVENKEEL_BPF=compare)
 
 .PHONY: demo test install-c uninstall-c dist dist-aarch64 dist-check race apps-test vm-test \
-        vm-test-long bench bench-lab bench-live bench-vm bench-programs bench-vm-lab \
+        vm-test-long bench bench-lab bench-live bench-vm bench-programs bench-vm-lab bench-factors \
         bench-runtime lint docs-check docs-update book hot-paths hot-paths-update fmt man
 
 # On a model of the Odroid-XU3: a table, a page with plots and timelines, a trace of one run.
@@ -47,6 +47,7 @@ demo:
 test:
 	./tests/setup-perfetto.sh
 	./tests/setup-c.sh
+	./tests/setup-valgrind.sh
 	SELECT="--workspace $(SCHED_EXT) --lib --examples" $(CARGO) test --workspace $(SCHED_EXT)
 	./tests/run-pages.sh
 	@echo
@@ -153,6 +154,14 @@ bench-programs:
 	$(CARGO) build --release -p evenkeel $(SCHED_EXT)
 	EVENKEEL=$(BUILT)/release/evenkeel EVENKEEL_CACHE=$${EVENKEEL_CACHE:-$(CURDIR)/target/vm-cache} \
 		EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks/programs.md $(CARGO) bench -p evenkeel-linux --bench programs -- $(if $(QUICK),--quick) $(if $(PAGE),--page)
+
+# Speedup factors of ten programs that Debian ships, by cachegrind and the interval model: some five
+# minutes. Writes docs/benchmarks/factors.md.
+bench-factors:
+	./tests/setup-valgrind.sh
+	./tests/setup-programs.sh gzip bzip2 xz-utils zstd flac perl-base mawk coreutils minisat glpk-utils
+	$(CARGO) build --release -p evenkeel
+	python3 tests/sample_programs.py $(BUILT)/release/evenkeel docs/benchmarks/factors.md
 
 # How steady the cores of evenkeel vm are, and what the kernel's own scheduler makes of them: some
 # five minutes on a quiet machine, as root.

@@ -1,8 +1,9 @@
 #!/bin/sh
-# Installs the programs that make bench-programs runs, as Debian has them, where it may. Says in a
-# line what is missing where it may not; that is no failure, these programs are then left out.
+# Installs the packages that are named, or those of make bench-programs, as Debian has them, where
+# it may. Says in a line what is missing where it may not; that is no failure, these programs are
+# then left out.
 set -u
-packages="ffmpeg xz-utils pigz zstd p7zip-full gcc libgomp1 python3 python3-numpy libopenblas0-pthread sysbench hugo sqlite3 findutils"
+packages="${*:-ffmpeg xz-utils pigz zstd p7zip-full gcc libgomp1 python3 python3-numpy libopenblas0-pthread sysbench hugo sqlite3 findutils}"
 
 missing=
 for package in $packages; do
@@ -10,7 +11,7 @@ for package in $packages; do
 done
 [ -z "$missing" ] && exit 0
 if ! command -v apt-get >/dev/null || [ "$(id -u)" != 0 ]; then
-    echo "not all programs of make bench-programs: missing are$missing (apt install$missing)"
+    echo "not all programs: missing are$missing (apt install$missing)"
     exit 0
 fi
 
@@ -18,5 +19,5 @@ mkdir -p "$(dirname "$0")/../target"
 log=$(cd "$(dirname "$0")/../target" && pwd)/setup-programs.log
 install() { DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends "$@"; }
 if ! { install $missing || { apt-get -q update && install $missing; }; } >"$log" 2>&1; then
-    echo "not all programs of make bench-programs: apt does not install$missing ($log says why)"
+    echo "not all programs: apt does not install$missing ($log says why)"
 fi

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 pub mod advise;
+pub mod factors;
 pub mod live;
 pub mod project;
 pub mod reproduce;
@@ -193,6 +194,36 @@ Needs CAP_PERFMON and to read tracefs: be root, or `setcap cap_perfmon,cap_dac_r
 Exit codes: the command's, 128 + signal where one ended it, 127 where it is not there, 126 where it cannot be executed, \
 1 where recording is not allowed, 2 for wrong usage or bad input.")]
     Record(RecordArgs),
+    /// Count what a program does on each kind of core: a trace for train and predict
+    #[command(after_help = "\
+Examples:
+  evenkeel sample --by cachegrind -m odroid-xu3 -o gzip.json -- gzip -k big.tar
+  evenkeel sample --by cachegrind -m alder-lake -- python3 -c 'print(2**9999)'
+  evenkeel sample --by cachegrind -m my-board.toml --json -- ./program \\
+      | jq '.kinds[] | {name, factor}'
+
+By cachegrind (apt install valgrind) the program is run once for each size of cache that the machine has, 20 to 100 times slower, \
+with empty input; its output is shown once. Cycles are modelled from its misses and the machine file's [kinds.core].
+
+Exit codes: 0 done, 1 where the program failed or valgrind is not there, 2 for wrong usage or bad input, 128 + signal where one ended it.")]
+    Sample(factors::SampleArgs),
+    /// Train a model that tells speedup factors from counters
+    #[command(after_help = "\
+Examples:
+  evenkeel train traces/*.json -o model.json
+  evenkeel train traces/*.json --method phases --sets 3 --html model.html
+  evenkeel train traces/*.json --json | jq '.predictors[].accuracy'
+
+For each kind of core a thread may be on, those metrics are chosen that tell most of the factor and can be counted at once, \
+or in --sets turns. What the model is worth is told by programs that it was not trained with: one is left out at a time.")]
+    Train(factors::TrainArgs),
+    /// Tell the speedup factors of programs from a model and their counters
+    #[command(after_help = "\
+Examples:
+  evenkeel predict model.json gzip.json
+  evenkeel predict model.json traces/*.json --json \\
+      | jq '.[] | {program, predicted, observed}'")]
+    Predict(factors::PredictArgs),
     /// Run a program under a policy, on this machine
     #[command(after_help = "\
 Examples:

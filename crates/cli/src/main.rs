@@ -44,6 +44,9 @@ fn main() -> ExitCode {
         Command::Record(args) => {
             return commands::record::run(&args).unwrap_or_else(|failure| failure.report());
         }
+        Command::Sample(args) => commands::factors::sample::run(&args),
+        Command::Train(args) => commands::factors::train::run(&args),
+        Command::Predict(args) => commands::factors::predict::run(&args),
         Command::Run(args) => {
             return commands::live::run::run(&args).unwrap_or_else(|failure| failure.report());
         }

@@ -173,6 +173,17 @@ pub fn factor(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A part of a whole.
+///
+/// # Errors
+/// What would do instead.
+pub fn part(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(part) if part > 0.0 && part <= 1.0 => Ok(part),
+        _ => Err("expected a number greater than 0 and at most 1".into()),
+    }
+}
+
 /// The number of an experiment.
 ///
 /// # Errors

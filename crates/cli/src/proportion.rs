@@ -110,12 +110,8 @@ fn speed(machine: &Machine) -> f64 {
 /// Time of an application on one core of the fastest kind; 0 if it is not known beforehand.
 fn alone_s(app: &Application, machine: &Machine) -> f64 {
     let Some(work) = app.work_by_phase() else { return 0.0 };
-    let Some(capacity) = machine.kinds.iter().map(|kind| kind.top().capacity).reduce(f64::max)
-    else {
-        return 0.0;
-    };
     let of_phase = |(work, phase): (&evenkeel_machine::Work, &evenkeel_model::Phase)| {
-        work.0 as f64 / phase.speed(machine, capacity).max(f64::MIN_POSITIVE)
+        work.0 as f64 / phase.top_speed(machine, KindId(0)).max(f64::MIN_POSITIVE)
     };
     work.iter().zip(&app.phases).map(of_phase).sum::<f64>() / 1e9
 }

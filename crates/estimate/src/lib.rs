@@ -14,6 +14,7 @@ mod metric;
 mod model;
 pub mod modelled;
 mod phases;
+pub mod pie;
 mod regression;
 mod rounds;
 mod sets;

@@ -27,6 +27,14 @@ pub fn window(
     let code_misses = character.code_misses.at(core.code_cache_bytes) / 1e3;
     let branches = character.branches;
     let mut counts = Counts::default();
+    let tlbs = [
+        (Event::DtlbMisses, &character.data_tlb_misses),
+        (Event::ItlbMisses, &character.code_tlb_misses),
+    ];
+    // A curve without a point is one that nothing has counted.
+    for (event, curve) in tlbs.into_iter().filter(|(_, curve)| !curve.points().is_empty()) {
+        counts.set(event, (curve.at(core.tlb_bytes) / 1e3 * instructions).round() as u64);
+    }
     for (event, per_instruction) in [
         (Event::Instructions, 1.0),
         (Event::Cycles, stack.total()),
@@ -36,8 +44,6 @@ pub fn window(
         (Event::BranchMisses, branches * character.branch_misses),
         (Event::L1dMisses, misses(first)),
         (Event::L1iMisses, code_misses),
-        (Event::DtlbMisses, character.data_tlb_misses.at(core.tlb_bytes) / 1e3),
-        (Event::ItlbMisses, character.code_tlb_misses.at(core.tlb_bytes) / 1e3),
         (Event::FrontendStalls, stack.branches + stack.code),
         (Event::BackendStalls, stack.caches + stack.memory + stack.tlb),
     ] {

@@ -35,6 +35,8 @@ pub struct Plan {
     pub method: Method,
     /// Most event sets that are counted in turn. 1 if all metrics are to be counted at once.
     pub most_sets: usize,
+    /// Most metrics of a regression.
+    pub most_metrics: usize,
     /// Settings of the regression.
     pub settings: Settings,
 }
@@ -231,6 +233,9 @@ fn fit(
     }
     let mut chosen = Vec::new();
     for i in by_influence.into_iter().filter(|&i| influence[i] > 0.0) {
+        if chosen.len() >= plan.most_metrics {
+            break;
+        }
         chosen.push(candidates[i]);
         let sets = EventSets::new(&chosen, counters);
         if sets.is_none_or(|sets| sets.len() > plan.most_sets) {

@@ -46,7 +46,7 @@ proptest! {
         deviation in prop::option::of(0.01_f64..0.5),
     ) {
         let method = deviation.map_or(Method::Overall, |deviation| Method::Phases { deviation });
-        let plan = Plan { method, most_sets: 2, settings: Settings::default() };
+        let plan = Plan { method, most_sets: 2, most_metrics: 5, settings: Settings::default() };
         // Short traces may have no phase that is long enough.
         let Ok(training) = train(&traces, &plan) else {
             prop_assert!(deviation.is_some());

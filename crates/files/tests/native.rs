@@ -7,6 +7,7 @@ use evenkeel_files::machines;
 use evenkeel_files::native::{looks_like_native, parse, write};
 use evenkeel_files::programs::{self, Context};
 use evenkeel_machine::{CoreId, Nanos, Work};
+use evenkeel_model::character::GeneratedProgram;
 use evenkeel_model::{
     Application, BarrierId, Channel, ChannelId, Class, ConditionId, DeviceId, GraphId, LockId,
     LoopId, MAX_LOOP_DEPTH, ParallelLoop, Phase, PhaseId, Program, ProgramId, ReferenceCore,
@@ -29,6 +30,7 @@ fn phases() -> impl Strategy<Value = Phase> {
         (0..9u32).prop_map(|core| ReferenceCore::Numbered(CoreId(core))),
         (1.0..1024.0).prop_map(ReferenceCore::OfCapacity),
     ];
+    let reference = (reference, prop::option::of((any::<u64>(), any::<u64>())));
     (".*", scaling, 0.001..8.0, 0.0..64.0, any::<u64>(), 0.0..2.0, any::<bool>(), reference)
         .prop_map(
             |(
@@ -39,7 +41,7 @@ fn phases() -> impl Strategy<Value = Phase> {
                 working_set,
                 activity,
                 reference_time,
-                reference,
+                (reference, program),
             )| Phase {
                 name,
                 scaling,
@@ -49,6 +51,9 @@ fn phases() -> impl Strategy<Value = Phase> {
                 activity,
                 reference_time,
                 reference,
+                character: program.filter(|_| !reference_time).map(|(seed, number)| {
+                    Box::new(GeneratedProgram::new(seed, number).phases.swap_remove(0))
+                }),
             },
         )
 }
@@ -364,4 +369,33 @@ fn volumes_that_are_not_one_for_each_edge_are_refused() {
         error,
         "x.json: applications[0]: graphs[0]: 2 volumes found, expected 1, one for each edge"
     );
+}
+
+#[test]
+fn a_character_that_cannot_be_is_named_with_its_place() {
+    let character = r#"{"parallelism": {"coefficient": 1.3, "exponent": 0.5}, "latency": 2.0,
+        "branches": 0.2, "branch_misses": 0.05, "data_misses": [[32768, 20.0], [1048576, 2.0]],
+        "memory_parallelism": 1.5}"#;
+    let parsed = |character: &str| {
+        let phase =
+            format!(r#"{{"name": "p", "scaling": {{"factor": 2.0}}, "character": {character}}}"#);
+        let text = format!(
+            r#"{{"format": "evenkeel.workload/1", "applications": [{{"name": "x",
+            "phases": [{phase}], "programs": [], "threads": []}}]}}"#
+        );
+        parse(text.as_bytes(), "x.json").map_err(|error| error.to_string())
+    };
+    let app = parsed(character).unwrap().remove(0);
+    let on = |name: &str| app.phases[0].speedup_factor(&machines::preset(name).unwrap());
+    // Told by how the kinds are built, where they say so.
+    assert_eq!(on("pixel6"), 2.0);
+    assert!((on("odroid-xu3") - 2.0).abs() > 0.1, "{}", on("odroid-xu3"));
+    let said = |from: &str, to: &str| parsed(&character.replace(from, to)).unwrap_err();
+    assert_eq!(
+        said("2.0]]", "200.0]]"),
+        "x.json: applications[0]: phases[0].character.data_misses: 200 misses per 1,000 \
+         instructions at 1048576 bytes, expected 0 to 20"
+    );
+    let latency = said("\"latency\": 2.0", "\"latency\": 0.5");
+    assert!(latency.ends_with("character: latency 0.5 found, expected 1 to 1000"), "{latency}");
 }

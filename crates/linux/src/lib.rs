@@ -9,7 +9,9 @@ pub mod observe;
 pub mod place;
 
 pub use lab::realtime;
-pub use observe::{calibrate, counters, here, perf_event, program, record, sensors, watch};
+pub use observe::{
+    cachegrind, calibrate, counters, here, perf_event, program, record, sensors, watch,
+};
 #[cfg(feature = "sched_ext")]
 pub use place::sched_ext;
 pub use place::{affinity, class, live};

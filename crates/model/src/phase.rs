@@ -14,10 +14,15 @@
 //! same pace everywhere. So a speedup factor measured on one machine carries over to others, to any
 //! number of kinds, and to other clocks.
 //!
+//! A phase may have a [`Character`] as well. On a machine whose kinds all say how they are built, its
+//! speed follows from that by the interval model, and not from the above.
+//!
 //! Not modelled: programs whose order of speed differs from that of the capacities (a kind that is
 //! faster for one program and slower for another), and vector units that only one kind has.
 
-use evenkeel_machine::{CoreId, FULL_CAPACITY, KindId, Machine};
+use evenkeel_machine::{CoreId, FULL_CAPACITY, KindId, Machine, Microarchitecture};
+
+use crate::character::{Character, CpiStack};
 
 /// How speed depends on capacity.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -59,7 +64,14 @@ pub struct Phase {
     /// With `reference_time`: the core, at its highest operating point, whose nanoseconds are
     /// meant.
     pub reference: ReferenceCore,
+    /// What it asks of a core. Where all kinds of a machine say how they are built, its speed and
+    /// its traffic to memory follow from that; `scaling`, `ipc` and `bytes_per_instruction` are
+    /// then not used.
+    pub character: Option<Box<Character>>,
 }
+
+/// Bytes of a cache line.
+const LINE_BYTES: f64 = 64.0;
 
 /// The core that work in nanoseconds refers to.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -98,6 +110,7 @@ impl Phase {
             activity: 1.0,
             reference_time: false,
             reference: ReferenceCore::Fastest,
+            character: None,
         }
     }
 
@@ -121,13 +134,49 @@ impl Phase {
     /// phase by at most the same factor.
     pub fn speed_at(&self, machine: &Machine, kind: KindId, point: usize) -> f64 {
         let kind = &machine.kinds[kind.index()];
+        if let Some((character, core)) = self.built(machine).zip(kind.core.as_ref()) {
+            let ghz = kind.opps[point].khz as f64 / 1e6;
+            return ghz / CpiStack::of(character, core, ghz).total();
+        }
         let top = kind.top().capacity;
         let clock = kind.opps[point].capacity / top;
         self.speed(machine, top) * clock.powf(self.sensitivity(machine).clamp(0.0, 1.0))
     }
 
+    /// Speed of a kind at its highest operating point, in units of work per nanosecond.
+    pub fn top_speed(&self, machine: &Machine, kind: KindId) -> f64 {
+        self.speed_at(machine, kind, machine.kinds[kind.index()].opps.len() - 1)
+    }
+
+    /// Its character, where that tells its speed on this machine.
+    fn built(&self, machine: &Machine) -> Option<&Character> {
+        let character = self.character.as_deref()?;
+        machine.kinds.iter().all(|kind| kind.core.is_some()).then_some(character)
+    }
+
+    /// Bytes moved to and from memory per instruction, on this machine: of a character, on the kind
+    /// whose last cache misses most.
+    pub fn bytes(&self, machine: &Machine) -> f64 {
+        let Some(character) = self.built(machine) else { return self.bytes_per_instruction };
+        let last = |core: &Microarchitecture| core.data_caches.last().map(|cache| cache.bytes);
+        let caches = machine.kinds.iter().filter_map(|kind| kind.core.as_ref().and_then(last));
+        let misses = caches.map(|bytes| character.data_misses.at(bytes) / 1e3);
+        misses.fold(0.0, f64::max) * LINE_BYTES
+    }
+
+    /// Part of its time that a faster core would not save: of a character, what it waits for memory
+    /// on the fastest kind.
+    pub fn insensitive(&self, machine: &Machine) -> f64 {
+        let fastest = &machine.kinds[0];
+        if let Some((character, core)) = self.built(machine).zip(fastest.core.as_ref()) {
+            let stack = CpiStack::of(character, core, fastest.top().khz as f64 / 1e6);
+            return stack.memory / stack.total();
+        }
+        1.0 - self.sensitivity(machine).clamp(0.0, 1.0)
+    }
+
     /// Speed on a core whose kind has this capacity (of 1024) at its highest operating point, in
-    /// units of work per nanosecond.
+    /// units of work per nanosecond, by its scaling.
     pub fn speed(&self, machine: &Machine, capacity: f64) -> f64 {
         let sensitivity = self.sensitivity(machine);
         if self.reference_time {
@@ -150,7 +199,6 @@ impl Phase {
     /// Speedup factor of the fastest kind over the slowest, among the kinds of this machine or part
     /// of one.
     pub fn speedup_factor(&self, machine: &Machine) -> f64 {
-        let slow = machine.kinds[machine.slowest().index()].top().capacity;
-        self.speed(machine, machine.kinds[0].top().capacity) / self.speed(machine, slow)
+        self.top_speed(machine, KindId(0)) / self.top_speed(machine, machine.slowest())
     }
 }

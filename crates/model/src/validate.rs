@@ -207,6 +207,14 @@ fn check_phase(phase: &Phase) -> Result<(), String> {
     }
     finite("bytes_per_instruction", phase.bytes_per_instruction, 0.0)?;
     finite("activity", phase.activity, 0.0)?;
+    if let Some(character) = &phase.character {
+        if phase.reference_time {
+            return Err(
+                "a character beside reference_time found, expected work in instructions".to_owned()
+            );
+        }
+        character.validate()?;
+    }
     match phase.scaling {
         Scaling::Capacity => Ok(()),
         Scaling::Factor(factor) => finite("speedup factor", factor, 1.0),

@@ -76,6 +76,7 @@ fn kind(percent: u32, shares: &[u32]) -> Kind {
         opps: vec![top],
         idle_power: None,
         source: format!("{percent} % of a host core"),
+        core: None,
     }
 }
 

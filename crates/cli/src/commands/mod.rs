@@ -3,6 +3,7 @@
 pub mod advise;
 pub mod compare;
 pub mod detect;
+pub mod factors;
 pub mod generate;
 pub mod lab;
 pub mod live;

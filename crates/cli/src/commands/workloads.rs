@@ -125,7 +125,7 @@ fn objects(app: &Application) -> Vec<(&'static str, u64)> {
 /// A phase on a machine: name, instructions per cycle on its slowest kind, speedup factor of each
 /// kind over the slowest, and bytes that it moves per instruction.
 fn phase(phase: &Phase, machine: &Machine) -> (String, f64, Vec<(String, f64)>, f64) {
-    let on = |kind: KindId| phase.speed(machine, machine.kinds[kind.index()].top().capacity);
+    let on = |kind: KindId| phase.top_speed(machine, kind);
     let slowest = on(machine.slowest());
     let factors = machine
         .kinds

@@ -83,6 +83,35 @@ pub struct Phase {
     pub reference_time: bool,
     #[serde(default, skip_serializing_if = "is_default")]
     pub reference: Reference,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub character: Option<Character>,
+}
+
+/// What a phase asks of a core. A curve is a list of sizes, in bytes, and misses per 1,000
+/// instructions.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Character {
+    pub parallelism: Parallelism,
+    pub latency: f64,
+    pub branches: f64,
+    pub branch_misses: f64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub data_misses: Vec<(u64, f64)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub code_misses: Vec<(u64, f64)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub data_tlb_misses: Vec<(u64, f64)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub code_tlb_misses: Vec<(u64, f64)>,
+    pub memory_parallelism: f64,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parallelism {
+    pub coefficient: f64,
+    pub exponent: f64,
 }
 
 #[derive(Deserialize, Serialize)]

@@ -1,6 +1,7 @@
 //! From applications to what stands in a file.
 
 use super::document as doc;
+use evenkeel_model::character::Character;
 use evenkeel_model::{Application, Channel, Class, Iteration, Repeat, Step, ThreadSpec, TimerMode};
 use evenkeel_model::{Phase, ReferenceCore, Scaling};
 use evenkeel_model::{TaskGraph, TaskId};
@@ -63,6 +64,24 @@ fn phase(phase: &Phase) -> doc::Phase {
             ReferenceCore::Numbered(core) => doc::Reference::Core(core.0),
             ReferenceCore::OfCapacity(capacity) => doc::Reference::Capacity(capacity),
         },
+        character: phase.character.as_deref().map(character),
+    }
+}
+
+fn character(character: &Character) -> doc::Character {
+    doc::Character {
+        parallelism: doc::Parallelism {
+            coefficient: character.parallelism.coefficient,
+            exponent: character.parallelism.exponent,
+        },
+        latency: character.latency,
+        branches: character.branches,
+        branch_misses: character.branch_misses,
+        data_misses: character.data_misses.points().to_vec(),
+        code_misses: character.code_misses.points().to_vec(),
+        data_tlb_misses: character.data_tlb_misses.points().to_vec(),
+        code_tlb_misses: character.code_tlb_misses.points().to_vec(),
+        memory_parallelism: character.memory_parallelism,
     }
 }
 

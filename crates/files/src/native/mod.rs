@@ -134,6 +134,11 @@ pub fn parse(bytes: &[u8], file: &str) -> Result<Vec<Application>, NativeError> 
                 );
                 return Err(NativeError::Invalid { file: file.to_owned(), application, what });
             }
+            to_model::check_curves(&it.phases).map_err(|what| NativeError::Invalid {
+                file: file.to_owned(),
+                application,
+                what,
+            })?;
             let app = to_model::application(it).map_err(|(graph, source)| NativeError::Graph {
                 file: file.to_owned(),
                 application,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use evenkeel_machine::{CoreId, Nanos, Work};
 
 use super::document as doc;
+use evenkeel_model::character::{Character, MissCurve, Parallelism};
 use evenkeel_model::{
     Application, BarrierId, Channel, ChannelId, Class, ConditionId, DeviceId, GraphId, Iteration,
     LockId, LoopId, ParallelLoop, PhaseId, Program, ProgramId, Repeat, SemaphoreId, Step,
@@ -80,6 +81,44 @@ fn phase(phase: doc::Phase) -> Phase {
             doc::Reference::Core(core) => ReferenceCore::Numbered(CoreId(core)),
             doc::Reference::Capacity(capacity) => ReferenceCore::OfCapacity(capacity),
         },
+        character: phase.character.map(|it| Box::new(character(it))),
+    }
+}
+
+/// The first curve that is none, and why: `phases[2].character.data_misses: ...`.
+pub fn check_curves(phases: &[doc::Phase]) -> Result<(), String> {
+    for (p, phase) in phases.iter().enumerate() {
+        let Some(it) = &phase.character else { continue };
+        let curves = [
+            ("data_misses", &it.data_misses),
+            ("code_misses", &it.code_misses),
+            ("data_tlb_misses", &it.data_tlb_misses),
+            ("code_tlb_misses", &it.code_tlb_misses),
+        ];
+        for (name, points) in curves {
+            MissCurve::new(points.clone())
+                .map_err(|error| format!("phases[{p}].character.{name}: {error}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn character(character: doc::Character) -> Character {
+    // `check_curves` has refused what is no curve.
+    let curve = |points| MissCurve::new(points).unwrap_or_default();
+    Character {
+        parallelism: Parallelism {
+            coefficient: character.parallelism.coefficient,
+            exponent: character.parallelism.exponent,
+        },
+        latency: character.latency,
+        branches: character.branches,
+        branch_misses: character.branch_misses,
+        data_misses: curve(character.data_misses),
+        code_misses: curve(character.code_misses),
+        data_tlb_misses: curve(character.data_tlb_misses),
+        code_tlb_misses: curve(character.code_tlb_misses),
+        memory_parallelism: character.memory_parallelism,
     }
 }
 

@@ -1,5 +1,6 @@
 //! What observes: the machine, its counters and sensors, and what threads do.
 
+pub mod cachegrind;
 pub mod calibrate;
 pub mod counters;
 pub mod here;

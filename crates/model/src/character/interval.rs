@@ -15,8 +15,8 @@
 //!
 //! - **Out of order**, hits of a later cache hide behind other instructions: they lengthen L in
 //!   place of `caches`. Misses of the last cache overlap within the window.
-//! - **In order**, the window is the width (ours), hits of later caches stall, and misses of the
-//!   last cache do not overlap.
+//! - **In order**, the window is what begins while an instruction executes, width x L (ours). Hits
+//!   of later caches stall, and misses of the last cache do not overlap.
 //!
 //! Latencies of caches scale with the clock, the memory's does not.
 
@@ -64,7 +64,7 @@ impl CpiStack {
         let width = f64::from(core.width);
         let (parallel, latency) = match core.window {
             Some(window) => (f64::from(window), character.latency + hits_later),
-            None => (width, character.latency),
+            None => (width * character.latency, character.latency),
         };
         let at_once = character.parallelism.in_window(parallel) / latency;
         let outstanding = core.window.map_or(1.0, |window| {
@@ -138,7 +138,7 @@ mod tests {
         let base = |core| CpiStack::of(&program(), &core, 1.0).total();
         assert_eq!(base(core(Some(256), 4)), 0.25);
         assert!((base(core(Some(16), 4)) - 1.0 / 3.0).abs() < 1e-12);
-        let in_order = 1.0 / (1.5 * 2.0_f64.sqrt() / 2.0);
+        let in_order = 1.0 / (1.5 * (2.0_f64 * 2.0).sqrt() / 2.0);
         assert!((base(core(None, 2)) - in_order).abs() < 1e-12);
     }
 

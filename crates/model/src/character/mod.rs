@@ -37,6 +37,26 @@ pub struct Character {
     pub memory_parallelism: f64,
 }
 
+impl Character {
+    /// # Errors
+    /// The first figure that cannot be, what was found and what was expected.
+    pub(crate) fn validate(&self) -> Result<(), String> {
+        let parallelism = self.parallelism;
+        let ranges = [
+            ("parallelism: coefficient", parallelism.coefficient, 0.01, 100.0),
+            ("parallelism: exponent", parallelism.exponent, 0.0, 1.0),
+            ("latency", self.latency, 1.0, 1e3),
+            ("branches", self.branches, 0.0, 1.0),
+            ("branch_misses", self.branch_misses, 0.0, 1.0),
+            ("memory_parallelism", self.memory_parallelism, 1.0, 1e3),
+        ];
+        let wrong = ranges.iter().find(|(_, value, least, most)| !(least..=most).contains(&value));
+        wrong.map_or(Ok(()), |(name, value, least, most)| {
+            Err(format!("character: {name} {value} found, expected {least} to {most}"))
+        })
+    }
+}
+
 /// The window that [`Character::memory_parallelism`] is stated for, instructions.
 pub const MEMORY_WINDOW: f64 = 128.0;
 

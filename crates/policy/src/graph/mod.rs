@@ -78,8 +78,9 @@ impl Team {
         kinds.sort_unstable();
         let pace = |phase: &Phase| {
             let mut pace = PerKind::all(1.0);
-            for (pace, kind) in pace.0.iter_mut().zip(&machine.kinds) {
-                *pace = 1.0 / phase.speed(machine, kind.top().capacity);
+            for rank in 0..machine.kinds.len() {
+                let kind = KindId(rank as u8);
+                pace[kind] = 1.0 / phase.top_speed(machine, kind);
             }
             pace
         };

@@ -153,15 +153,15 @@ impl Speeds {
 
 fn character(machine: &Machine, phase: &Phase) -> Character {
     let slow = machine.slowest();
-    let at_top = |kind: KindId| phase.speed(machine, machine.kinds[kind.index()].top().capacity);
+    let at_top = |kind: KindId| phase.top_speed(machine, kind);
     let mut speedup = PerKind::all(1.0);
     for rank in 0..machine.kinds.len() {
         let kind = KindId(rank as u8);
         speedup[kind] = (at_top(kind) / at_top(slow)) as f32;
     }
     Character {
-        bytes: phase.bytes_per_instruction,
-        insensitive: 1.0 - phase.sensitivity(machine).clamp(0.0, 1.0),
+        bytes: phase.bytes(machine),
+        insensitive: phase.insensitive(machine),
         working_set: phase.working_set,
         speedup,
     }

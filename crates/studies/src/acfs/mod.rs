@@ -4,6 +4,9 @@
 mod amd;
 mod analytical;
 mod estimators;
+mod factors;
+mod generated;
+mod phases;
 mod priorities;
 mod quickia;
 mod random_mixes;
@@ -69,6 +72,24 @@ pub const STUDY: Study = Study {
                     programs",
             setting: swap_cost::SETTING,
             carry_out: swap_cost::carry_out,
+        },
+        Experiment {
+            number: 8,
+            title: "Speedup factors told from counters: predicted against observed",
+            setting: factors::SETTING,
+            carry_out: factors::carry_out,
+        },
+        Experiment {
+            number: 9,
+            title: "Speedup factor against single metrics",
+            setting: factors::SINGLE_SETTING,
+            carry_out: factors::single_metrics,
+        },
+        Experiment {
+            number: 10,
+            title: "Speedup factor over time, and its phases",
+            setting: phases::SETTING,
+            carry_out: phases::carry_out,
         },
     ],
 };

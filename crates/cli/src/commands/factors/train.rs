@@ -1,0 +1,153 @@
+//! `evenkeel train`: a model of speedup factors, and what it is worth.
+
+use evenkeel_estimate::training::{HeldOut, Method, Plan, Training, train};
+use evenkeel_estimate::{Metric, Model, Predictor, Settings, Trace};
+use evenkeel_files::factors::write_model;
+use evenkeel_report::html;
+use evenkeel_studies::{CarriedOut, Cell, Column, Exhibit, Figure, Reproduction, Shape};
+use serde_json::{Value, json};
+
+use super::{read_trace, write};
+use crate::args::factors::{Rows, TrainArgs};
+use crate::error::{Failure, Result};
+use crate::output::{OutputFile, print, print_json};
+use crate::table;
+
+/// Trains a model, shows what it is worth, and writes it.
+///
+/// # Errors
+/// Bad input; a file cannot be written.
+pub fn run(args: &TrainArgs) -> Result {
+    let output = args.output.as_deref().map(OutputFile::begin).transpose()?;
+    let page = args.html.as_deref().map(OutputFile::begin).transpose()?;
+    let traces = args.traces.iter().map(|path| read_trace(path)).collect::<Result<Vec<Trace>>>()?;
+    let plan = Plan {
+        method: match args.method {
+            Rows::Overall => Method::Overall,
+            Rows::Phases => Method::Phases { deviation: args.deviation },
+        },
+        most_sets: args.sets as usize,
+        most_metrics: args.metrics.map_or(usize::MAX, |most| most as usize),
+        settings: Settings {
+            stumps: args.stumps as usize,
+            shrinkage: args.shrinkage,
+            part: args.rows,
+            seed: args.seed,
+        },
+    };
+    let training = train(&traces, &plan).map_err(Failure::input)?;
+    write(output, &write_model(&training.model))?;
+    write(page, &html::study(&study(&training, args.seed), "evenkeel train"))?;
+    if args.json { print_json(&to_json(&training)) } else { print(&shown(&training)) }
+}
+
+fn names(metrics: &[Metric]) -> String {
+    if metrics.is_empty() {
+        return "none: the factor is the mean".to_owned();
+    }
+    metrics.iter().map(|metric| metric.name()).collect::<Vec<_>>().join(", ")
+}
+
+fn shown(training: &Training) -> String {
+    let model = &training.model;
+    let header = ["SEEN ON", "FACTOR OF", "CORRELATION", "ERROR", "OF IT", "FROM"];
+    let mut rows = table::figures(header.map(str::to_owned).to_vec(), 2);
+    if let Some(column) = rows.column_mut(header.len() - 1) {
+        column.set_cell_alignment(comfy_table::CellAlignment::Left);
+    }
+    for it in &model.predictors {
+        let accuracy = it.accuracy;
+        let figure = |value: Option<f64>, digits: usize| {
+            value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
+        };
+        rows.add_row([
+            model.kinds[it.seen_on].clone(),
+            model.kinds[it.of].clone(),
+            figure(accuracy.and_then(|it| it.correlation), 3),
+            figure(accuracy.map(|it| it.mean_error), 3),
+            accuracy.map_or_else(
+                || "-".to_owned(),
+                |it| format!("{:.1} %", it.mean_relative_error * 100.0),
+            ),
+            names(&it.metrics),
+        ]);
+    }
+    let programs = model.programs.len();
+    let held_out = if programs > 1 {
+        "CORRELATION and mean ERROR: of programs that were left out of the training, one at a time."
+    } else {
+        "One program: what the model is worth for others cannot be told."
+    };
+    format!("{programs} programs\n\n{rows}\n\n{held_out}\n")
+}
+
+fn to_json(training: &Training) -> Value {
+    let model = &training.model;
+    let predictor = |it: &Predictor| {
+        let accuracy = it.accuracy.map(|it| {
+            json!({
+                "samples": it.samples, "correlation": it.correlation,
+                "mean_error": it.mean_error, "mean_relative_error": it.mean_relative_error,
+            })
+        });
+        let metrics: Vec<&str> = it.metrics.iter().map(|metric| metric.name()).collect();
+        json!({
+            "seen_on": model.kinds[it.seen_on], "of": model.kinds[it.of],
+            "metrics": metrics, "accuracy": accuracy,
+        })
+    };
+    let held_out = |it: &HeldOut| {
+        json!({
+            "program": it.program, "seen_on": model.kinds[it.seen_on], "of": model.kinds[it.of],
+            "observed": it.observed, "predicted": it.predicted,
+        })
+    };
+    json!({
+        "kinds": model.kinds, "programs": model.programs, "sources": model.sources,
+        "predictors": model.predictors.iter().map(predictor).collect::<Vec<_>>(),
+        "held_out": training.held_out.iter().map(held_out).collect::<Vec<_>>(),
+    })
+}
+
+/// The page: predicted against observed factors of programs that were left out.
+fn study(training: &Training, seed: u64) -> Reproduction {
+    let model = &training.model;
+    Reproduction {
+        study: "train",
+        title: "Speedup factors, predicted and observed",
+        source: "programs left out of the training, one at a time",
+        live: false,
+        quick: false,
+        seed,
+        made_by: format!("evenkeel {}", env!("CARGO_PKG_VERSION")),
+        experiments: vec![CarriedOut {
+            number: 1,
+            title: "Predicted against observed",
+            setting: "A point is a run or a phase of a program, predicted by a model of the others.",
+            tables: vec![held_out_table(model, &training.held_out)],
+        }],
+    }
+}
+
+fn held_out_table(model: &Model, held_out: &[HeldOut]) -> Exhibit {
+    let column = |name: &str| Column::new(name, "");
+    let row = |it: &HeldOut| -> Vec<Cell> {
+        let panel = format!("of {}, seen on {}", model.kinds[it.of], model.kinds[it.seen_on]);
+        vec![it.program.clone().into(), panel.into(), it.observed.into(), it.predicted.into()]
+    };
+    let mut figure = Figure::new(
+        Shape::Points,
+        "Predicted against observed factor",
+        "observed",
+        ["predicted"],
+        "predicted factor",
+    );
+    figure.panels = Some("factor".to_owned());
+    Exhibit {
+        title: "Factors of programs that were left out".to_owned(),
+        columns: ["program", "factor", "observed", "predicted"].map(column).to_vec(),
+        rows: held_out.iter().map(row).collect(),
+        figures: vec![figure],
+        remarks: Vec::new(),
+    }
+}
