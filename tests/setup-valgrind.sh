@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs valgrind, by which instructions and cache misses are counted, where it may. Says in a line where it may
-# not; that is no failure.
+# Installs valgrind, by which instructions and cache misses are counted, where it may. Says in a
+# line where it may not; that is no failure.
 set -u
 command -v valgrind >/dev/null && exit 0
 if ! command -v apt-get >/dev/null || [ "$(id -u)" != 0 ]; then

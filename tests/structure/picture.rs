@@ -14,6 +14,7 @@ const WORDS: &[(&str, &str)] = &[
     ("evenkeel", "the command line"),
     ("evenkeel-apps", "nine mini-apps"),
     ("evenkeel-capi", "C and C++"),
+    ("evenkeel-estimate", "speedup factors\\nfrom counters"),
     ("evenkeel-files", "machine files,\\nworkload readers, programs"),
     ("evenkeel-linux", "threads of a live Linux:\\naffinity, sched_ext"),
     ("evenkeel-machine", "kinds, cores, power;\\nfinds this machine"),

@@ -5,7 +5,7 @@
 //! fewer where no thread waits, and each step of a thread is one event. The estimate is right
 //! within a factor of about three, which is enough for a warning.
 
-use evenkeel_machine::{Machine, Nanos};
+use evenkeel_machine::{KindId, Machine, Nanos};
 use evenkeel_model::{Application, Step};
 
 /// Simulated time between two scheduling events of a core for which threads wait: the slice of the

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! The study does not say which deviation is meant, nor the limit. Ours is the mean over all
-//! samples of |SF - m| / m, where m is the mean of the sample's phase.
+//! samples of |SF - m| / m, where m is the mean of the sample's phase. Where the whole trace is
+//! within the limit it is one phase, U = 0: else noise would cut a steady trace to pieces.
 
 use std::ops::Range;
 
@@ -18,7 +19,7 @@ const MOST_SUBINTERVALS: usize = 64;
 /// Phases of a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cut {
-    /// U: into how many subintervals the range of factors was cut.
+    /// U: into how many subintervals the range of factors was cut; 0: it was not.
     pub subintervals: usize,
     /// Samples of each phase. They follow one another, and are all samples.
     pub phases: Vec<Range<usize>>,
@@ -30,7 +31,7 @@ pub struct Cut {
 /// with 64. Factors are greater than 0.
 #[must_use]
 pub fn cut_into(factors: &[f64], limit: f64) -> Cut {
-    let mut cut = cut(factors, 1);
+    let mut cut = cut(factors, 0);
     while cut.deviation > limit && cut.subintervals < MOST_SUBINTERVALS {
         cut = self::cut(factors, cut.subintervals + 1);
     }
@@ -83,6 +84,8 @@ mod tests {
 
     #[test]
     fn a_steady_trace_is_one_phase_and_an_empty_one_has_none() {
+        let steady = cut_into(&[2.0, 2.02, 2.0, 2.02, 2.0], 0.02);
+        assert_eq!((steady.subintervals, steady.phases), (0, vec![0..5]));
         assert_eq!(cut_into(&[2.0; 5], 0.0).phases, vec![0..5]);
         assert_eq!(cut_into(&[], 0.0).phases, vec![]);
     }
@@ -104,7 +107,7 @@ mod tests {
             prop_assert!(cut.deviation <= limit || cut.subintervals == MOST_SUBINTERVALS);
             let least = factors.iter().copied().fold(f64::INFINITY, f64::min);
             let greatest = factors.iter().copied().fold(0.0, f64::max);
-            let width = (greatest - least) / cut.subintervals as f64;
+            let width = (greatest - least) / cut.subintervals.max(1) as f64;
             for phase in cut.phases {
                 let of_phase = &factors[phase];
                 let low = of_phase.iter().copied().fold(f64::INFINITY, f64::min);

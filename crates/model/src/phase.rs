@@ -14,8 +14,8 @@
 //! same pace everywhere. So a speedup factor measured on one machine carries over to others, to any
 //! number of kinds, and to other clocks.
 //!
-//! A phase may have a [`Character`] as well. On a machine whose kinds all say how they are built, its
-//! speed follows from that by the interval model, and not from the above.
+//! A phase may have a [`Character`] as well. On a machine whose kinds all say how they are built,
+//! its speed follows from that by the interval model, and not from the above.
 //!
 //! Not modelled: programs whose order of speed differs from that of the capacities (a kind that is
 //! faster for one program and slower for another), and vector units that only one kind has.

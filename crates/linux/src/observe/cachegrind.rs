@@ -78,8 +78,8 @@ struct Events {
 }
 
 /// A program's character, from one run for each of the sizes, one after the other, and the
-/// instructions of a run. The program's input is empty; its output is shown in the first run alone, on
-/// stderr if stdout is for other things.
+/// instructions of a run. The program's input is empty; its output is that of the first run
+/// alone.
 ///
 /// # Errors
 ///

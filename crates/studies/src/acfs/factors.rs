@@ -59,22 +59,24 @@ fn estimators(seed: u64) -> [Estimator; 4] {
 
 pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     let programs = if runs.quick { QUICK_PROGRAMS } else { PROGRAMS };
-    let mut accuracies = Vec::new();
-    let mut held_out = Vec::new();
+    let (mut accuracies, mut predictions) = (Vec::new(), Vec::new());
     for name in [QUICKIA, AMD] {
         let machine = evenkeel_files::machines::preset(name)?;
         let (known, others) =
             (traces(&machine, runs.seed, programs), traces(&machine, runs.seed + 1, programs));
+        let mut held_out = Vec::new();
         for estimator in estimators(runs.seed) {
             let Some(training) = trained(&known, &estimator) else { continue };
             accuracies.extend(accuracy_rows(&machine, &estimator, &training.model, &others));
             if !estimator.is_of_one_metric {
-                held_out.extend(held_out_rows(&machine, &estimator, &training));
+                held_out.extend(held_out_rows(&estimator, &training));
             }
         }
         accuracies.extend(pie_rows(&machine, &others));
+        predictions.push(predicted_table(name, held_out));
     }
-    Ok(vec![accuracy_table(accuracies), predicted_table(held_out)])
+    predictions.insert(0, accuracy_table(accuracies));
+    Ok(predictions)
 }
 
 /// `None` if no phase is long enough.
@@ -182,11 +184,11 @@ fn accuracy_table(rows: Vec<Vec<Cell>>) -> Exhibit {
     }
 }
 
-fn held_out_rows(machine: &Machine, estimator: &Estimator, training: &Training) -> Vec<Vec<Cell>> {
+fn held_out_rows(estimator: &Estimator, training: &Training) -> Vec<Vec<Cell>> {
     let row = |it: &HeldOut| {
         vec![
             it.program.clone().into(),
-            format!("{}, {}", machine.name, estimator.name).into(),
+            estimator.name.into(),
             training.model.kinds[it.seen_on].clone().into(),
             it.observed.into(),
             it.predicted.into(),
@@ -195,11 +197,11 @@ fn held_out_rows(machine: &Machine, estimator: &Estimator, training: &Training) 
     training.held_out.iter().map(row).collect()
 }
 
-fn predicted_table(rows: Vec<Vec<Cell>>) -> Exhibit {
+fn predicted_table(machine: &str, rows: Vec<Vec<Cell>>) -> Exhibit {
     let columns = ["program", "estimator", "seen on", "observed", "predicted"];
     let mut figure = Figure::new(
         Shape::Points,
-        "Predicted against observed factor: a point is a program, or a phase of one",
+        format!("{machine}: predicted against observed factor of programs, or phases of them"),
         "observed",
         ["predicted"],
         "predicted factor",
@@ -207,7 +209,7 @@ fn predicted_table(rows: Vec<Vec<Cell>>) -> Exhibit {
     figure.panels = Some("estimator".to_owned());
     figure.series = Some("seen on".to_owned());
     Exhibit {
-        title: "Factors of programs that were left out of the training, one at a time".to_owned(),
+        title: format!("{machine}: factors of programs left out of the training, one at a time"),
         columns: columns.map(|name| Column::new(name, "")).to_vec(),
         rows,
         figures: vec![figure],

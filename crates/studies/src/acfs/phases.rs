@@ -6,8 +6,8 @@ use super::QUICKIA;
 use super::generated::traces;
 use crate::{Column, Exhibit, Figure, Runs, Shape, StudyError};
 
-pub(super) const SETTING: &str = "The generated program of experiment 8 with the most phases, on \
-    quickia, in windows of 200 million instructions. Phases are cut with the least U whose mean \
+pub(super) const SETTING: &str = "The generated program of experiment 8 whose factor has the widest \
+    range on quickia, in windows of 200 million instructions. Phases are cut with the least U whose mean \
     deviation is at most 5 %, relative to each phase's mean.";
 
 /// Programs that are looked through.
@@ -17,12 +17,14 @@ const DEVIATION: f64 = 0.05;
 pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     let machine = evenkeel_files::machines::preset(QUICKIA)?;
     let traces = traces(&machine, runs.seed, PROGRAMS);
-    let cut = |factors: &[f64]| cut_into(factors, DEVIATION);
     let of_all = traces.iter().map(|trace| (trace, trace.factors(0)));
-    // The first of those with most phases.
-    let most = of_all.rev().max_by_key(|(_, factors)| cut(factors).phases.len());
-    let Some((trace, factors)) = most else { return Ok(Vec::new()) };
-    let cut = cut(&factors);
+    let range = |factors: &[f64]| {
+        let least = factors.iter().copied().fold(f64::INFINITY, f64::min);
+        factors.iter().copied().fold(0.0, f64::max) / least
+    };
+    let widest = of_all.max_by(|(_, a), (_, b)| range(a).total_cmp(&range(b)));
+    let Some((trace, factors)) = widest else { return Ok(Vec::new()) };
+    let cut = cut_into(&factors, DEVIATION);
     let mut rows = Vec::new();
     for phase in &cut.phases {
         let mean = factors[phase.clone()].iter().sum::<f64>() / phase.len() as f64;
