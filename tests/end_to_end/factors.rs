@@ -56,7 +56,7 @@ fn a_model_of_traces_predicts_a_program_that_it_was_not_trained_with() {
     let trained = evenkeel(&with(&["train"], &files, &more)).done();
     assert!(trained.stdout.contains("8 programs"), "{}", trained.stdout);
     assert!(trained.stdout.contains("llc-misses"), "{}", trained.stdout);
-    assert!(std::fs::read_to_string(&page).unwrap().contains("predicted factor"));
+    assert!(std::fs::read_to_string(&page).unwrap().contains("Counted by: a test"));
     let new = folder.path().join("new.json");
     std::fs::write(&new, trace("new", 3400, ["big", "little"])).unwrap();
     let predicted = evenkeel(&["predict", &model, &text(&new), "--json"]).done().json();
@@ -109,6 +109,8 @@ fn bad_input_is_one_line_that_names_the_file_and_nothing_is_written() {
     let train = |file: &str| evenkeel(&["train", &files[0], file, "-o", &out]);
     refused(&train(&cut), "cut.json:");
     refused(&train(&unknown), "event 'cache-mises' found, expected one of instructions");
+    let phases = evenkeel(&["train", &files[0], &files[1], "--method", "phases"]);
+    refused(&phases, "no phase of 3 windows or more in 2 traces");
     refused(&train(&others), "the trace of p has the kinds P, E, that of p0 big, little");
     refused(&train(&text(&folder.path().join("none.json"))), "none.json: No such file");
     assert!(!never.exists());

@@ -70,7 +70,16 @@ pub enum TrainingError {
         /// What is wrong.
         error: TableError,
     },
-    /// No phase is long enough, or a setting is out of range.
+    /// No phase is long enough.
+    #[error(
+        "no phase of {FEW_WINDOWS} windows or more in {traces} traces, expected traces of more \
+         windows; whole runs need one"
+    )]
+    NoPhase {
+        /// Number of traces.
+        traces: usize,
+    },
+    /// A setting is out of range.
     #[error(transparent)]
     Regression(#[from] TrainError),
 }
@@ -108,7 +117,7 @@ pub struct Training {
 ///
 /// # Errors
 ///
-/// If there is no trace, traces differ in kinds, or no row comes of them.
+/// If there is no trace, traces differ in kinds, or no phase of them is long enough.
 pub fn train(traces: &[Trace], plan: &Plan) -> Result<Training, TrainingError> {
     let kinds = kinds_of(traces)?;
     let programs: BTreeSet<&str> = traces.iter().map(Trace::program).collect();
@@ -116,6 +125,9 @@ pub fn train(traces: &[Trace], plan: &Plan) -> Result<Training, TrainingError> {
     for seen_on in 0..kinds.len() {
         for of in 0..kinds.len() - 1 {
             let rows = rows(traces, seen_on, of, plan.method);
+            if rows.is_empty() {
+                return Err(TrainingError::NoPhase { traces: traces.len() });
+            }
             let candidates = candidates(traces, seen_on);
             let fit = |rows: &[&Row]| fit(rows, &candidates, &kinds[seen_on].counters, plan);
             let all: Vec<&Row> = rows.iter().collect();

@@ -13,7 +13,7 @@ mod study;
 use evenkeel_metrics::Record;
 use serde::Serialize;
 
-pub use study::study;
+pub use study::{exhibits, study};
 
 use crate::timeline::Timeline;
 use data::Data;

@@ -12,6 +12,9 @@ use crate::exhibit::{cells, is_text, quick};
 
 const PLOTS: &str = include_str!("../../assets/study.js");
 
+const NO_PLOTS: &str = "<noscript><p class=\"note\">The plots need JavaScript; the tables have all \
+                        figures.</p></noscript>\n";
+
 /// The data of the page's plots.
 #[derive(Default, Serialize)]
 struct Data {
@@ -23,10 +26,7 @@ struct Data {
 /// The same input gives the same bytes.
 pub fn study(study: &Reproduction, command: &str) -> String {
     let mut data = Data::default();
-    let mut main = String::from(
-        "<noscript><p class=\"note\">The plots need JavaScript; the tables have all \
-         figures.</p></noscript>\n",
-    );
+    let mut main = NO_PLOTS.to_owned();
     for experiment in &study.experiments {
         main.push_str(&section(experiment, &mut data));
     }
@@ -38,6 +38,25 @@ pub fn study(study: &Reproduction, command: &str) -> String {
         &data,
         PLOTS,
     )
+}
+
+/// A page of some exhibits: a title, what is shown, and what made it.
+///
+/// The same input gives the same bytes.
+pub fn exhibits(
+    title: &str,
+    lead: &str,
+    exhibits: &[Exhibit],
+    made_by: &str,
+    command: &str,
+) -> String {
+    let mut data = Data::default();
+    let mut main = NO_PLOTS.to_owned();
+    for exhibit in exhibits {
+        main.push_str(&one(exhibit, &mut data));
+    }
+    let header = format!("<p class=\"lead\">{}</p>\n", text(lead));
+    document(title, &header, &main, &parts::footer(made_by, command), &data, PLOTS)
 }
 
 /// The lead paragraph, and links to the experiments.
@@ -85,12 +104,17 @@ fn section(experiment: &CarriedOut, data: &mut Data) -> String {
         text(experiment.setting)
     );
     for exhibit in &experiment.tables {
-        let _ = writeln!(html, "<h3>{}</h3>", text(&exhibit.title));
-        html.push_str(&figures(exhibit, data));
-        html.push_str(&table(exhibit));
-        html.push_str(&remarks(exhibit));
+        html.push_str(&one(exhibit, data));
     }
     html.push_str("</section>\n");
+    html
+}
+
+fn one(exhibit: &Exhibit, data: &mut Data) -> String {
+    let mut html = format!("<h3>{}</h3>\n", text(&exhibit.title));
+    html.push_str(&figures(exhibit, data));
+    html.push_str(&table(exhibit));
+    html.push_str(&remarks(exhibit));
     html
 }
 

@@ -4,7 +4,7 @@ use evenkeel_estimate::training::{HeldOut, Method, Plan, Training, train};
 use evenkeel_estimate::{Metric, Model, Predictor, Settings, Trace};
 use evenkeel_files::factors::write_model;
 use evenkeel_report::html;
-use evenkeel_studies::{CarriedOut, Cell, Column, Exhibit, Figure, Reproduction, Shape};
+use evenkeel_studies::{Cell, Column, Exhibit, Figure, Shape};
 use serde_json::{Value, json};
 
 use super::{read_trace, write};
@@ -37,7 +37,7 @@ pub fn run(args: &TrainArgs) -> Result {
     };
     let training = train(&traces, &plan).map_err(Failure::input)?;
     write(output, &write_model(&training.model))?;
-    write(page, &html::study(&study(&training, args.seed), "evenkeel train"))?;
+    write(page, &page_of(&training))?;
     if args.json { print_json(&to_json(&training)) } else { print(&shown(&training)) }
 }
 
@@ -78,7 +78,8 @@ fn shown(training: &Training) -> String {
     } else {
         "One program: what the model is worth for others cannot be told."
     };
-    format!("{programs} programs\n\n{rows}\n\n{held_out}\n")
+    let word = if programs == 1 { "program" } else { "programs" };
+    format!("{programs} {word}\n\n{rows}\n\n{held_out}\n")
 }
 
 fn to_json(training: &Training) -> Value {
@@ -110,23 +111,21 @@ fn to_json(training: &Training) -> Value {
 }
 
 /// The page: predicted against observed factors of programs that were left out.
-fn study(training: &Training, seed: u64) -> Reproduction {
+fn page_of(training: &Training) -> String {
     let model = &training.model;
-    Reproduction {
-        study: "train",
-        title: "Speedup factors, predicted and observed",
-        source: "programs left out of the training, one at a time",
-        live: false,
-        quick: false,
-        seed,
-        made_by: format!("evenkeel {}", env!("CARGO_PKG_VERSION")),
-        experiments: vec![CarriedOut {
-            number: 1,
-            title: "Predicted against observed",
-            setting: "A point is a run or a phase of a program, predicted by a model of the others.",
-            tables: vec![held_out_table(model, &training.held_out)],
-        }],
-    }
+    let programs = model.programs.len();
+    let lead = format!(
+        "{programs} programs, of which one at a time was left out of the training and predicted by \
+         a model of the others. A point is a run or a phase of a program. Counted by: {}.",
+        model.sources.join("; ")
+    );
+    html::exhibits(
+        "Speedup factors, predicted and observed",
+        &lead,
+        &[held_out_table(model, &training.held_out)],
+        &format!("evenkeel {}", env!("CARGO_PKG_VERSION")),
+        "evenkeel train",
+    )
 }
 
 fn held_out_table(model: &Model, held_out: &[HeldOut]) -> Exhibit {
