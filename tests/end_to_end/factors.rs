@@ -111,12 +111,18 @@ fn bad_input_is_one_line_that_names_the_file_and_nothing_is_written() {
     refused(&train(&unknown), "event 'cache-mises' found, expected one of instructions");
     let phases = evenkeel(&["train", &files[0], &files[1], "--method", "phases"]);
     refused(&phases, "no phase of 3 windows or more in 2 traces");
-    refused(&train(&others), "the trace of p has the kinds P, E, that of p0 big, little");
+    refused(
+        &train(&others),
+        "the trace of p has the kinds P (4 + 0 counters), E (4 + 0 counters), that of p0 big (4",
+    );
+    let elsewhere = put("elsewhere.json", &good.replace("a test", "another"));
+    refused(&train(&elsewhere), "the trace of p is by 'another', that of p0 by 'a test'");
     refused(&train(&text(&folder.path().join("none.json"))), "none.json: No such file");
     assert!(!never.exists());
     let predict = |file: &str| evenkeel(&["predict", &model, file]);
     refused(&predict(&others), "kinds P, E found, expected big, little, those of");
     refused(&predict(&lacks), "kind 'big': llc-misses not found, expected counts of cache-misses");
+    refused(&predict(&elsewhere), "elsewhere.json: counted by 'another', expected 'a test' as");
     refused(&evenkeel(&["predict", &files[0], &files[1]]), "'evenkeel.counters/1' found");
     let sample = ["sample", "--by", "cachegrind", "-m", "pixel6", "--", "true"];
     refused(&evenkeel(&sample), "pixel6: kind 'prime': core: nothing found");
@@ -179,7 +185,7 @@ fn a_program_that_fails_or_is_interrupted_leaves_no_trace() {
     let output = folder.path().join("trace.json");
     let ended = Ended::of(sample(&output, &["sh", "-c", "exit 3"]).output().unwrap());
     assert_eq!(ended.code, 1, "{}", ended.stderr);
-    assert!(ended.stderr.contains("the program failed under cachegrind: exit status: 3"));
+    assert!(ended.stderr.contains("the program failed under cachegrind, in run 1: exit status: 3"));
     let begun = folder.path().join("begun");
     let script = format!("touch {}; sleep 60", begun.display());
     let child = sample(&output, &["sh", "-c", &script]).stderr(Stdio::null()).spawn().unwrap();

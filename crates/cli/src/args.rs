@@ -197,12 +197,12 @@ Exit codes: the command's, 128 + signal where one ended it, 127 where it is not 
     /// Count what a program does on each kind of core: a trace for train and predict
     #[command(after_help = "\
 Examples:
-  evenkeel sample --by cachegrind -m odroid-xu3 -o gzip.json -- gzip -k big.tar
+  evenkeel sample --by cachegrind -m odroid-xu3 -o gzip.json -- gzip -kf big.tar
   evenkeel sample --by cachegrind -m alder-lake -- python3 -c 'print(2**9999)'
   evenkeel sample --by cachegrind -m my-board.toml --json -- ./program \\
       | jq '.kinds[] | {name, factor}'
 
-By cachegrind (apt install valgrind) the program is run once for each size of cache that the machine has, 20 to 100 times slower, \
+By cachegrind (apt install valgrind) the program is run two or three times, until the caches of all kinds have been there, 20 to 100 times slower, \
 with empty input; its output is shown once. Cycles are modelled from its misses and the machine file's [kinds.core].
 
 Exit codes: 0 done, 1 where the program failed or valgrind is not there, 2 for wrong usage or bad input, 128 + signal where one ended it.")]

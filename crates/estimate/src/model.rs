@@ -1,7 +1,5 @@
 //! What training makes of traces, and a mechanism asks: see [`Model`].
 
-use evenkeel_machine::{KindId, MAX_KINDS, PerKind};
-
 use crate::accuracy::Accuracy;
 use crate::metric::{Metric, MetricValues};
 use crate::regression::Additive;
@@ -38,8 +36,8 @@ pub struct Model {
     /// How the rows of its training were made.
     pub method: Method,
     /// What the traces were counted by.
-    pub sources: Vec<String>,
-    /// Programs that it was trained with.
+    pub source: String,
+    /// Programs that it was trained with. A trace without a long phase has no part.
     pub programs: Vec<String>,
     /// By the kind that a thread is on, then by the kind whose factor is told.
     pub predictors: Vec<Predictor>,
@@ -59,23 +57,5 @@ impl Model {
         metrics.sort_unstable();
         metrics.dedup();
         metrics
-    }
-
-    /// Factors of a thread that showed such metrics on a kind; 1 on the slowest. `machine_kinds`
-    /// has, for each of the model's kinds, the machine's. No factor is below 0.
-    #[must_use]
-    pub fn factors(
-        &self,
-        seen_on: usize,
-        values: &MetricValues,
-        machine_kinds: &[KindId],
-    ) -> PerKind<f32> {
-        let mut factors = PerKind([1.0; MAX_KINDS]);
-        for predictor in self.seen_on(seen_on) {
-            if let Some(&kind) = machine_kinds.get(predictor.of) {
-                factors[kind] = predictor.factor(values).max(0.0) as f32;
-            }
-        }
-        factors
     }
 }

@@ -13,7 +13,7 @@
 
 use std::ops::Range;
 
-/// The greatest U that is tried. Ours: a trace that wants more has no phases.
+/// The greatest U that is tried, whatever deviation is left. Ours.
 const MOST_SUBINTERVALS: usize = 64;
 
 /// Phases of a trace.

@@ -47,6 +47,18 @@ pub enum TrainingError {
     /// There is no trace.
     #[error("no trace to train on")]
     NoTraces,
+    /// Traces were counted by different things.
+    #[error("the trace of {program} is by '{found}', that of {first} by '{expected}'")]
+    Source {
+        /// Program of the trace.
+        program: String,
+        /// What it was counted by.
+        found: String,
+        /// Program of the first trace.
+        first: String,
+        /// What that was counted by.
+        expected: String,
+    },
     /// Traces are of different kinds of core.
     #[error("the trace of {program} has the kinds {found}, that of {first} {expected}")]
     Kinds {
@@ -104,13 +116,13 @@ pub struct HeldOut {
 pub struct Training {
     /// The model, of all traces.
     pub model: Model,
-    /// Each row, predicted by models of the other programs. Empty if there is one program.
+    /// Each row, predicted by models of the other programs. Empty if rows are of one program.
     pub held_out: Vec<HeldOut>,
 }
 
-/// Trains a model: for each kind that a thread may be on, and each other than the slowest whose
-/// factor is wanted, a regression on all metrics that the traces have, the choice of those that
-/// tell most and can be counted, and a regression on these.
+/// Trains a model: for each kind that a thread may be on a regression on all metrics that the
+/// traces have, the choice of those that tell most and can be counted, and a regression of each
+/// factor on these.
 ///
 /// What the model is worth is told by leaving one program out at a time, its choice of metrics
 /// included.
@@ -120,59 +132,79 @@ pub struct Training {
 /// If there is no trace, traces differ in kinds, or no phase of them is long enough.
 pub fn train(traces: &[Trace], plan: &Plan) -> Result<Training, TrainingError> {
     let kinds = kinds_of(traces)?;
-    let programs: BTreeSet<&str> = traces.iter().map(Trace::program).collect();
     let (mut predictors, mut held_out) = (Vec::new(), Vec::new());
+    let mut used = BTreeSet::new();
     for seen_on in 0..kinds.len() {
-        for of in 0..kinds.len() - 1 {
-            let rows = rows(traces, seen_on, of, plan.method);
-            if rows.is_empty() {
-                return Err(TrainingError::NoPhase { traces: traces.len() });
+        let candidates = candidates(traces, seen_on);
+        let rows: Vec<Vec<Row>> =
+            (0..kinds.len() - 1).map(|of| rows(traces, seen_on, of, plan.method)).collect();
+        if rows.iter().any(Vec::is_empty) {
+            return Err(TrainingError::NoPhase { traces: traces.len() });
+        }
+        let programs: BTreeSet<&str> =
+            rows.iter().flatten().map(|row| row.program.as_str()).collect();
+        let without = |program: Option<&str>| -> Vec<Vec<&Row>> {
+            rows.iter()
+                .map(|rows| {
+                    rows.iter().filter(|row| Some(row.program.as_str()) != program).collect()
+                })
+                .collect()
+        };
+        let fit = |rows: &[Vec<&Row>]| fit(rows, &candidates, &kinds[seen_on].counters, plan);
+        let (metrics, trained) = fit(&without(None))?
+            .ok_or_else(|| TrainingError::FewCounters(kinds[seen_on].name.clone()))?;
+        let mut pairs: Vec<Vec<(f64, f64)>> = vec![Vec::new(); rows.len()];
+        for &program in programs.iter().filter(|_| programs.len() > 1) {
+            let others = without(Some(program));
+            if others.iter().any(Vec::is_empty) {
+                continue;
             }
-            let candidates = candidates(traces, seen_on);
-            let fit = |rows: &[&Row]| fit(rows, &candidates, &kinds[seen_on].counters, plan);
-            let all: Vec<&Row> = rows.iter().collect();
-            let fitted = fit(&all)?;
-            let (metrics, trained) =
-                fitted.ok_or_else(|| TrainingError::FewCounters(kinds[seen_on].name.clone()))?;
-            let mut pairs = Vec::new();
-            for &program in programs.iter().filter(|_| programs.len() > 1) {
-                let others: Vec<&Row> = rows.iter().filter(|it| it.program != program).collect();
-                if others.is_empty() {
-                    continue;
-                }
-                let Some((metrics, trained)) = fit(&others)? else { continue };
-                for row in rows.iter().filter(|it| it.program == program) {
+            let Some((metrics, trained)) = fit(&others)? else { continue };
+            for (of, trained) in trained.iter().enumerate() {
+                for row in rows[of].iter().filter(|row| row.program == program) {
                     let features = metrics.iter().map(|&metric| row.values[metric]);
-                    let predicted = trained.regression.predict(features);
-                    pairs.push((row.factor, predicted));
-                    held_out.push(HeldOut {
-                        program: program.to_owned(),
-                        seen_on,
-                        of,
-                        observed: row.factor,
-                        predicted,
-                    });
+                    let (observed, predicted) = (row.factor, trained.regression.predict(features));
+                    pairs[of].push((observed, predicted));
+                    let program = program.to_owned();
+                    held_out.push(HeldOut { program, seen_on, of, observed, predicted });
                 }
             }
+        }
+        for (of, (trained, pairs)) in trained.into_iter().zip(pairs).enumerate() {
+            let (metrics, regression) = (metrics.clone(), trained.regression);
             let accuracy = Accuracy::of(&pairs);
-            let regression = trained.regression;
             predictors.push(Predictor { seen_on, of, metrics, regression, accuracy });
         }
+        used.extend(programs.into_iter().map(str::to_owned));
     }
-    let programs = programs.into_iter().map(str::to_owned).collect();
     let names = kinds.iter().map(|kind| kind.name.clone()).collect();
-    let sources: BTreeSet<&str> = traces.iter().map(Trace::source).collect();
-    let sources = sources.into_iter().map(str::to_owned).collect();
-    let model = Model { kinds: names, sources, method: plan.method, programs, predictors };
+    let source = traces.first().map(|trace| trace.source().to_owned()).unwrap_or_default();
+    let programs = used.into_iter().collect();
+    let model = Model { kinds: names, method: plan.method, source, programs, predictors };
     Ok(Training { model, held_out })
 }
 
 /// The kinds of the first trace, which those of the others must be.
 fn kinds_of(traces: &[Trace]) -> Result<&[TracedKind], TrainingError> {
     let first = traces.first().ok_or(TrainingError::NoTraces)?;
-    let is_other = |it: &&Trace| !it.kind_names().eq(first.kind_names());
+    if let Some(other) = traces.iter().find(|it| it.source() != first.source()) {
+        return Err(TrainingError::Source {
+            program: other.program().to_owned(),
+            found: other.source().to_owned(),
+            first: first.program().to_owned(),
+            expected: first.source().to_owned(),
+        });
+    }
+    let of = |it: &Trace| {
+        it.kinds().iter().map(|kind| (kind.name.clone(), kind.counters.clone())).collect::<Vec<_>>()
+    };
+    let is_other = |it: &&Trace| of(it) != of(first);
     if let Some(other) = traces.iter().find(is_other) {
-        let names = |of: &Trace| of.kind_names().collect::<Vec<_>>().join(", ");
+        let named = |kind: &TracedKind| {
+            let own = kind.counters.fixed.len();
+            format!("{} ({} + {own} counters)", kind.name, kind.counters.general)
+        };
+        let names = |of: &Trace| of.kinds().iter().map(named).collect::<Vec<_>>().join(", ");
         return Err(TrainingError::Kinds {
             program: other.program().to_owned(),
             found: names(other),
@@ -229,20 +261,27 @@ fn candidates(traces: &[Trace], seen_on: usize) -> Vec<Metric> {
     Metric::ALL.into_iter().filter(has).collect()
 }
 
-/// A regression on the metrics that tell most and can be counted. `None` if instructions and cycles
-/// cannot.
+/// The metrics that were chosen, and a regression on them for each factor.
+type Fitted = (Vec<Metric>, Vec<Trained>);
+
+/// The metrics that tell most of all factors together and can be counted, and a regression of each
+/// factor on them. `None` if instructions and cycles cannot be counted.
 fn fit(
-    rows: &[&Row],
+    rows: &[Vec<&Row>],
     candidates: &[Metric],
     counters: &Counters,
     plan: &Plan,
-) -> Result<Option<(Vec<Metric>, Trained)>, TrainingError> {
-    let influence = regress(rows, candidates, &plan.settings)?.influence;
-    let mut by_influence: Vec<usize> = (0..candidates.len()).collect();
-    by_influence.sort_by(|&a, &b| influence[b].total_cmp(&influence[a]));
+) -> Result<Option<Fitted>, TrainingError> {
     if EventSets::new(&[], counters).is_none() {
         return Ok(None);
     }
+    let mut influence = vec![0.0; candidates.len()];
+    for rows in rows {
+        let of_factor = regress(rows, candidates, &plan.settings)?.influence;
+        influence.iter_mut().zip(of_factor).for_each(|(sum, it)| *sum += it);
+    }
+    let mut by_influence: Vec<usize> = (0..candidates.len()).collect();
+    by_influence.sort_by(|&a, &b| influence[b].total_cmp(&influence[a]));
     let mut chosen = Vec::new();
     for i in by_influence.into_iter().filter(|&i| influence[i] > 0.0) {
         if chosen.len() >= plan.most_metrics {
@@ -254,8 +293,8 @@ fn fit(
             chosen.pop();
         }
     }
-    let trained = regress(rows, &chosen, &plan.settings)?;
-    Ok(Some((chosen, trained)))
+    let trained = rows.iter().map(|rows| regress(rows, &chosen, &plan.settings));
+    Ok(Some((chosen.clone(), trained.collect::<Result<_, _>>()?)))
 }
 
 fn regress(

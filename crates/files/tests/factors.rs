@@ -12,12 +12,21 @@ use proptest::prelude::*;
 
 /// Windows of all events; those of the slow kind take longer where caches miss more.
 fn any_trace() -> impl Strategy<Value = Trace> {
+    (2_usize..8, prop::sample::subsequence(Event::ALL.to_vec(), 0..3), "\\PC{0,8}")
+        .prop_flat_map(|(general, fixed, source)| trace_of(general, &fixed, &source))
+}
+
+/// Traces of one machine, which a model can be trained with.
+fn any_traces() -> impl Strategy<Value = Vec<Trace>> {
+    (2_usize..8).prop_flat_map(|general| prop::collection::vec(trace_of(general, &[], "x"), 1..6))
+}
+
+fn trace_of(general: usize, fixed: &[Event], source: &str) -> impl Strategy<Value = Trace> + use<> {
+    let (fixed, source) = (fixed.to_vec(), source.to_owned());
     let counts = prop::array::uniform12(1_u64..1_000_000_000);
     let windows = prop::collection::vec((1_u64..1_000_000_000, counts), 1..8);
-    let fixed = prop::sample::subsequence(Event::ALL.to_vec(), 0..3);
-    let kind = (2_usize..8, fixed, windows);
-    ("\\PC{0,8}", "\\PC{0,8}", kind.clone(), kind).prop_map(|(program, source, fast, slow)| {
-        let kinds = [("big", fast), ("little", slow)].map(|(name, (general, fixed, windows))| {
+    ("\\PC{0,8}", windows.clone(), windows).prop_map(move |(program, fast, slow)| {
+        let kinds = [("big", fast), ("little", slow)].map(|(name, windows)| {
             let window = |(time, all): (u64, [u64; 12])| {
                 let mut counts = Counts::default();
                 for (event, count) in Event::ALL.into_iter().zip(all) {
@@ -26,9 +35,10 @@ fn any_trace() -> impl Strategy<Value = Trace> {
                 Window { time: Nanos(time), counts }
             };
             let windows = windows.into_iter().map(window).collect();
-            TracedKind { name: name.to_owned(), counters: Counters { general, fixed }, windows }
+            let counters = Counters { general, fixed: fixed.clone() };
+            TracedKind { name: name.to_owned(), counters, windows }
         });
-        Trace::new(program, source, kinds.to_vec()).unwrap()
+        Trace::new(program, source.clone(), kinds.to_vec()).unwrap()
     })
 }
 
@@ -41,7 +51,7 @@ proptest! {
 
     #[test]
     fn a_model_reads_back_and_predicts_the_same_bits(
-        traces in prop::collection::vec(any_trace(), 1..6),
+        traces in any_traces(),
         values in prop::array::uniform11(0.0_f64..1e6),
         deviation in prop::option::of(0.01_f64..0.5),
     ) {
@@ -82,7 +92,7 @@ const TRACE: &str = r#"{"format": "evenkeel.counters/1", "program": "p", "kinds"
 {"name": "big", "counters": 4, "windows": [{"time_ns": 10, "counts": {"instructions": 7}}]},
 {"name": "little", "counters": 4, "windows": [{"time_ns": 20, "counts": {"instructions": 7}}]}]}"#;
 
-const MODEL: &str = r#"{"format": "evenkeel.factors/1", "kinds": ["big", "little"], "sources": [],
+const MODEL: &str = r#"{"format": "evenkeel.factors/1", "kinds": ["big", "little"], "source": "",
 "programs": ["p"], "predictors": [{"seen_on": "big", "of": "big", "base": 2.0, "terms": [
 {"metric": "ipc", "thresholds": [1.0], "values": [-0.5, 0.5]}]}]}"#;
 

@@ -48,10 +48,10 @@ fn core() -> impl Strategy<Value = Microarchitecture> {
             sizes.into_iter().zip(cycles).map(cache).collect()
         });
     let counts = (1_u32..=64, prop::option::of(1_u32..=65_536), 0_u32..=1_000_000);
-    let tlb = (0..=MAX_BYTES, 0_u32..=1_000_000);
+    let tlb = (1..=MAX_BYTES, 0_u32..=1_000_000);
     let counters = (0_u32..=64, any::<bool>(), any::<bool>());
     let memory = (0_u64..=1_000_000_000, 1_u32..=65_536);
-    (counts, 0..=MAX_BYTES, caches, memory, tlb, counters, "\\PC{0,12}").prop_map(
+    (counts, 1..=MAX_BYTES, caches, memory, tlb, counters, "\\PC{0,12}").prop_map(
         |(counts, code_cache_bytes, data_caches, memory, tlb, counters, source)| {
             Microarchitecture {
                 width: counts.0,

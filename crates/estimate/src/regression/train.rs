@@ -252,7 +252,8 @@ struct Part {
 
 impl Part {
     fn new(all: usize, settings: &Settings) -> Self {
-        let size = ((all as f64 * settings.part).round() as usize).clamp(1, all);
+        // One row has no split.
+        let size = ((all as f64 * settings.part).round() as usize).clamp(all.min(2), all);
         let order: Vec<u32> = (0..all as u32).collect();
         let rows = order.clone();
         Self { size, order, rows, has: vec![true; all], random: SplitMix64(settings.seed) }

@@ -17,7 +17,7 @@ struct Document {
     /// Absent: rows were whole runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     phase_deviation: Option<f64>,
-    sources: Vec<String>,
+    source: String,
     programs: Vec<String>,
     predictors: Vec<PredictorDocument>,
 }
@@ -94,8 +94,8 @@ pub fn parse_model(bytes: &[u8], file: &str) -> Result<Model, FactorsError> {
     let predictors = predictors.collect::<Result<_, FactorsError>>()?;
     let method =
         document.phase_deviation.map_or(Method::Overall, |deviation| Method::Phases { deviation });
-    let (sources, programs) = (document.sources, document.programs);
-    Ok(Model { kinds, method, sources, programs, predictors })
+    let (source, programs) = (document.source, document.programs);
+    Ok(Model { kinds, method, source, programs, predictors })
 }
 
 fn read_term(term: TermDocument) -> Result<(Metric, StepFunction), String> {
@@ -141,7 +141,7 @@ pub fn write_model(model: &Model) -> String {
             Method::Overall => None,
             Method::Phases { deviation } => Some(deviation),
         },
-        sources: model.sources.clone(),
+        source: model.source.clone(),
         programs: model.programs.clone(),
         predictors: model.predictors.iter().map(predictor).collect(),
     };

@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use evenkeel_machine::{DataCache, Microarchitecture, Nanos};
 
 use super::error::MachineError;
-use super::rule::{CYCLES, EVENTS, KIBIBYTES, MISSES, NANOSECONDS, SOME_CYCLES, WIDTH, WINDOW};
+use super::rule::{
+    CYCLES, EVENTS, KIBIBYTES, MISSES, NANOSECONDS, SOME_CYCLES, SOME_KIBIBYTES, WIDTH, WINDOW,
+};
 use super::rule::{Located, rounded};
 use super::section::{Document, Section};
 use super::write::quoted;
@@ -40,7 +42,7 @@ pub(super) fn read_core(
         Ok(rounded(core.required_number(key, rule)?.value) as u32)
     };
     let bytes = |key| -> Result<u64, MachineError> {
-        Ok(rounded(core.required_number(key, KIBIBYTES)?.value * 1024.0))
+        Ok(rounded(core.required_number(key, SOME_KIBIBYTES)?.value * 1024.0).max(1))
     };
     let window = core.number("window", WINDOW)?.map(|window| rounded(window.value) as u32);
     Ok(Some(Microarchitecture {

@@ -73,6 +73,7 @@ pub(super) const SOME_CYCLES: Rule = Rule::whole("a whole number of cycles", 1.0
 pub(super) const NANOSECONDS: Rule = Rule::whole("a whole number of nanoseconds", 0.0, 1e9);
 pub(super) const MISSES: Rule = Rule::whole("a whole number of misses", 1.0, 65_536.0);
 pub(super) const EVENTS: Rule = Rule::whole("a whole number of counters", 0.0, 64.0);
+pub(super) const SOME_KIBIBYTES: Rule = Rule::positive("a number of KiB", 1e9);
 pub(super) const CORES: Rule = Rule::whole("a whole number of cores", 1.0, MAX_CORES as f64);
 pub(super) const SMT_CORES: Rule = Rule::whole("a whole number of cores", 0.0, MAX_CORES as f64);
 pub(super) const SPEED: Rule = Rule::positive("a relative speed", 1.0);

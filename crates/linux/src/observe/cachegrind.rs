@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
 use crate::observe::program::{Bond, Program, Signals};
-use evenkeel_model::character::{Character, MissCurve, Parallelism};
+use evenkeel_model::character::{Character, MissCurve, MissCurveError, Parallelism};
 
 /// Bytes of a cache line.
 const LINE: u64 = 64;
@@ -40,7 +40,7 @@ pub enum Output {
     AsItIs,
     /// Stdout is for other things: the program's goes to stderr.
     OnStderr,
-    /// Discarded.
+    /// Stdout is discarded.
     Nowhere,
 }
 
@@ -54,8 +54,16 @@ pub enum CachegrindError {
     #[error("cachegrind: {0}")]
     Io(#[from] io::Error),
     /// The program failed.
-    #[error("the program failed under cachegrind: {0}")]
-    Program(ExitStatus),
+    #[error("the program failed under cachegrind, in run {run}: {status}")]
+    Program {
+        /// In which run, from 1.
+        run: usize,
+        /// How it ended.
+        status: ExitStatus,
+    },
+    /// Sizes and misses make no curve.
+    #[error("cachegrind: {0}")]
+    Curve(#[from] MissCurveError),
     /// It has written nothing that this understands.
     #[error("cachegrind's file has {found}, expected {expected}")]
     File {
@@ -66,7 +74,17 @@ pub enum CachegrindError {
     },
 }
 
-/// Events of one run, of all processes.
+impl CachegrindError {
+    fn in_run(self, run: usize) -> Self {
+        match self {
+            Self::Program { status, .. } => Self::Program { run, status },
+            other => other,
+        }
+    }
+}
+
+/// Events of one run, of all processes. What a process did before it forked is counted for the new
+/// one as well: cachegrind begins anew where a program is executed, not at a fork.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Events {
     instructions: u64,
@@ -78,7 +96,7 @@ struct Events {
 }
 
 /// A program's character, from one run for each of the sizes, one after the other, and the
-/// instructions of a run. The program's input is empty; its output is that of the first run
+/// instructions of a run. The program's input is empty; its stdout is that of the first run
 /// alone.
 ///
 /// # Errors
@@ -99,10 +117,11 @@ pub fn character(
         fs::create_dir(&out)?;
         runs.push((
             sizes,
-            run(command, sizes, &out, signals, if i == 0 { output } else { Output::Nowhere })?,
+            run(command, sizes, &out, signals, if i == 0 { output } else { Output::Nowhere })
+                .map_err(|error| error.in_run(i + 1))?,
         ));
     }
-    Ok(of_runs(&runs))
+    of_runs(&runs)
 }
 
 fn run(
@@ -134,7 +153,7 @@ fn run(
             valgrind.stdout(Stdio::from(io::stderr()));
         }
         Output::Nowhere => {
-            valgrind.stdout(Stdio::null()).stderr(Stdio::null());
+            valgrind.stdout(Stdio::null());
         }
     }
     let program = Program::start(valgrind, Bond::Tied, signals);
@@ -144,7 +163,7 @@ fn run(
     })?;
     let status = program.wait()?;
     if !status.success() {
-        return Err(CachegrindError::Program(status));
+        return Err(CachegrindError::Program { run: 1, status });
     }
     let mut all = Events::default();
     for path in written(folder)? {
@@ -225,7 +244,7 @@ impl Events {
     }
 }
 
-fn of_runs(runs: &[(Sizes, Events)]) -> (Character, u64) {
+fn of_runs(runs: &[(Sizes, Events)]) -> Result<(Character, u64), CachegrindError> {
     let first = runs.first().map_or_else(Events::default, |run| run.1);
     let code = runs.iter().map(|(sizes, it)| (sizes.code, it.per_1000(it.code_misses)));
     let data = runs.iter().flat_map(|(sizes, it)| {
@@ -236,18 +255,18 @@ fn of_runs(runs: &[(Sizes, Events)]) -> (Character, u64) {
         latency: LATENCY,
         branches: first.per_1000(first.branches) / 1e3,
         branch_misses: first.branch_misses as f64 / first.branches.max(1) as f64,
-        data_misses: curve(data.collect()),
-        code_misses: curve(code.collect()),
+        data_misses: curve(data.collect())?,
+        code_misses: curve(code.collect())?,
         data_tlb_misses: MissCurve::default(),
         code_tlb_misses: MissCurve::default(),
         memory_parallelism: MEMORY_PARALLELISM,
     };
-    (character, first.instructions)
+    Ok((character, first.instructions))
 }
 
 /// A curve through points of several runs. Where a larger cache missed more often, by its sets or
 /// by chance, it counts as the smaller one.
-fn curve(mut points: Vec<(u64, f64)>) -> MissCurve {
+fn curve(mut points: Vec<(u64, f64)>) -> Result<MissCurve, MissCurveError> {
     points.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
     points.dedup_by_key(|point| point.0);
     let mut most = 1_000.0;
@@ -255,7 +274,7 @@ fn curve(mut points: Vec<(u64, f64)>) -> MissCurve {
         *misses = misses.min(most);
         most = *misses;
     }
-    MissCurve::new(points).unwrap_or_default()
+    MissCurve::new(points)
 }
 
 #[cfg(test)]
@@ -308,7 +327,7 @@ mod tests {
         let events = parse(FILE).unwrap();
         let worse = Events { data_misses: 30, later_misses: 6, ..events };
         let runs = [(of(32 << 10, 32 << 10, 1 << 20), events), (of(1, 48 << 10, 2 << 20), worse)];
-        let (character, instructions) = of_runs(&runs);
+        let (character, instructions) = of_runs(&runs).unwrap();
         let points = [(32 << 10, 25.0), (48 << 10, 25.0), (1 << 20, 5.0), (2 << 20, 5.0)];
         assert_eq!(character.data_misses.points(), points);
         assert_eq!((instructions, character.branches, character.branch_misses), (1000, 0.16, 0.05));

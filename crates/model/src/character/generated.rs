@@ -42,7 +42,7 @@ impl GeneratedProgram {
     /// The program of a number, of all that a seed has.
     #[must_use]
     pub fn new(seed: u64, number: u64) -> Self {
-        let mut draw = Draw(SplitMix64(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+        let mut draw = Draw(SplitMix64::named(seed, &format!("program {number}")));
         let program = Figures::of_program(&mut draw);
         let count = 1 + draw.0.below(4);
         let phases = (0..count).map(|_| program.of_phase(&mut draw).character()).collect();
@@ -168,6 +168,18 @@ mod tests {
         assert_eq!(of(1, 2), of(1, 2));
         assert_ne!(of(1, 2), of(1, 3));
         assert_ne!(of(1, 2), of(2, 2));
+    }
+
+    #[test]
+    fn programs_have_no_draw_in_common() {
+        let mut drawn = std::collections::BTreeSet::new();
+        for number in 0..100 {
+            let mut draw = Draw(SplitMix64::named(1, &format!("program {number}")));
+            let figures = Figures::of_program(&mut draw);
+            for figure in [figures.exponent, figures.latency, figures.data_exponent] {
+                assert!(drawn.insert(figure.to_bits()), "{number}: {figure}");
+            }
+        }
     }
 
     #[test]

@@ -62,8 +62,10 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     let (mut accuracies, mut predictions) = (Vec::new(), Vec::new());
     for name in [QUICKIA, AMD] {
         let machine = evenkeel_files::machines::preset(name)?;
-        let (known, others) =
-            (traces(&machine, runs.seed, programs), traces(&machine, runs.seed + 1, programs));
+        let (known, others) = (
+            traces(&machine, runs.seed, programs),
+            traces(&machine, runs.seed.wrapping_add(1), programs),
+        );
         let mut held_out = Vec::new();
         for estimator in estimators(runs.seed) {
             let Some(training) = trained(&known, &estimator) else { continue };

@@ -56,6 +56,12 @@ fn fits(model: &Model, name: &str, trace: &Trace, file: &str) -> Result {
             "{file}: kinds {found} found, expected {expected}, those of {name}"
         )));
     }
+    if trace.source() != model.source {
+        let (found, expected) = (trace.source(), &model.source);
+        return Err(Failure::usage(format!(
+            "{file}: counted by '{found}', expected '{expected}' as {name}"
+        )));
+    }
     for (k, kind) in trace.kinds().iter().enumerate() {
         let lacks = |metric: &Metric| !trace.has(k, *metric);
         if let Some(metric) = model.metrics(k).into_iter().find(lacks) {

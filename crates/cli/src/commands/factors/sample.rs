@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use evenkeel_estimate::{Event, Metric, Trace, TracedKind, modelled};
 use evenkeel_linux::cachegrind::{self, CachegrindError, Output, Sizes};
-use evenkeel_linux::program::{Signals, find};
+use evenkeel_linux::program::{Signal, Signals, find};
 use evenkeel_machine::{Machine, Microarchitecture};
 use serde_json::json;
 
@@ -46,7 +46,7 @@ fn by_cachegrind(args: &SampleArgs, machine: &Machine, signals: &Signals) -> Res
     let output = if args.json { Output::OnStderr } else { Output::AsItIs };
     let sampled = cachegrind::character(&args.command, &sizes, signals, output, note);
     let (character, instructions) = sampled.map_err(|error| match error {
-        CachegrindError::Program(status) if status.signal().is_some() => {
+        CachegrindError::Program { status, .. } if is_asked_to_end(status.signal()) => {
             Failure::Interrupted(status.signal().unwrap_or_default())
         }
         error => Failure::Failed(error.into()),
@@ -65,8 +65,18 @@ fn by_cachegrind(args: &SampleArgs, machine: &Machine, signals: &Signals) -> Res
     Trace::new(name, source, kinds.collect()).map_err(Failure::input)
 }
 
+/// True if a signal asked the program to end, and it did not fail by itself.
+fn is_asked_to_end(signal: Option<i32>) -> bool {
+    [Signal::INT, Signal::TERM, Signal::HUP].map(|asks| Some(asks.as_raw())).contains(&signal)
+}
+
 /// How each kind is built.
 fn cores_of<'a>(machine: &'a Machine, name: &str) -> Result<Vec<&'a Microarchitecture>> {
+    if machine.kinds.len() < 2 {
+        return Err(Failure::usage(format!(
+            "{name}: one kind of core found, expected two or more"
+        )));
+    }
     let core = |kind: &'a evenkeel_machine::Kind| {
         kind.core.as_ref().ok_or_else(|| {
             Failure::usage(format!(

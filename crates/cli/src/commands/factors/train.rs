@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{read_trace, write};
 use crate::args::factors::{Rows, TrainArgs};
-use crate::error::{Failure, Result};
+use crate::error::{Failure, Result, say};
 use crate::output::{OutputFile, print, print_json};
 use crate::table;
 
@@ -36,6 +36,14 @@ pub fn run(args: &TrainArgs) -> Result {
         },
     };
     let training = train(&traces, &plan).map_err(Failure::input)?;
+    let is_left_out =
+        |trace: &&Trace| !training.model.programs.iter().any(|it| it == trace.program());
+    for trace in traces.iter().filter(is_left_out) {
+        say(
+            "note",
+            &format!("{} has no phase that is long enough: it is left out", trace.program()),
+        );
+    }
     write(output, &write_model(&training.model))?;
     write(page, &page_of(&training))?;
     if args.json { print_json(&to_json(&training)) } else { print(&shown(&training)) }
@@ -104,7 +112,7 @@ fn to_json(training: &Training) -> Value {
         })
     };
     json!({
-        "kinds": model.kinds, "programs": model.programs, "sources": model.sources,
+        "kinds": model.kinds, "programs": model.programs, "source": model.source,
         "predictors": model.predictors.iter().map(predictor).collect::<Vec<_>>(),
         "held_out": training.held_out.iter().map(held_out).collect::<Vec<_>>(),
     })
@@ -117,7 +125,7 @@ fn page_of(training: &Training) -> String {
     let lead = format!(
         "{programs} programs, of which one at a time was left out of the training and predicted by \
          a model of the others. A point is a run or a phase of a program. Counted by: {}.",
-        model.sources.join("; ")
+        model.source
     );
     html::exhibits(
         "Speedup factors, predicted and observed",
