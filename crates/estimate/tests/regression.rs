@@ -79,6 +79,13 @@ fn what_cannot_be_trained_is_refused() {
 }
 
 #[test]
+fn two_rows_can_be_told_apart_by_the_default_settings() {
+    let trained = table(&[(vec![1.0], 1.0), (vec![2.0], 3.0)]).train(&Settings::default()).unwrap();
+    assert!((trained.regression.predict([1.0]) - 1.0).abs() < 1e-6);
+    assert_eq!(trained.influence, [1.0]);
+}
+
+#[test]
 fn rows_that_cannot_be_told_apart_are_predicted_by_their_mean() {
     let rows = [(vec![1.0, 2.0], 1.0), (vec![1.0, 2.0], 3.0)];
     let trained = table(&rows).train(&WHOLE).unwrap();

@@ -9,6 +9,14 @@ pub fn behind(beginning: &str) -> (usize, usize) {
     (beginning.matches('\n').count() + 1, line.chars().count() + 1)
 }
 
+/// Line and column of a fault in JSON, and what it is without them.
+pub fn json_fault(error: &serde_json::Error) -> (usize, usize, String) {
+    let (line, column) = (error.line(), error.column());
+    let what = error.to_string();
+    let place = format!(" at line {line} column {column}");
+    (line, column, what.strip_suffix(&place).unwrap_or(&what).to_owned())
+}
+
 /// The beginning of a piece of text, on one line, for messages.
 pub fn cut(piece: &str) -> String {
     let mut shown: String = piece

@@ -26,6 +26,11 @@ impl SplitMix64 {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
+    /// A number that is nearly normal, of mean 0 and deviation 1: the sum of twelve draws, less 6.
+    pub fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
+    }
+
     /// A number below `count`, which is at least 1: by multiplication (Lemire, TOMACS 2019), with
     /// its bias of `count` in 2^64.
     pub fn below(&mut self, count: usize) -> usize {

@@ -19,6 +19,8 @@ mod trace;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use crate::text::json_fault;
+
 pub use model::{MODEL_FORMAT, parse_model, write_model};
 pub use trace::{TRACE_FORMAT, parse_trace, write_trace};
 
@@ -81,10 +83,7 @@ impl File<'_> {
             return Err(FactorsError::Format { file: self.0.to_owned(), found, expected });
         }
         serde_json::from_slice(bytes).map_err(|error| {
-            let (line, column) = (error.line(), error.column());
-            let what = error.to_string();
-            let place = format!(" at line {line} column {column}");
-            let what = what.strip_suffix(&place).unwrap_or(&what).to_owned();
+            let (line, column, what) = json_fault(&error);
             FactorsError::Syntax { file: self.0.to_owned(), line, column, what }
         })
     }

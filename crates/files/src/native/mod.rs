@@ -16,6 +16,7 @@ mod to_model;
 use evenkeel_model::Application;
 use evenkeel_model::BadEdge;
 
+use crate::text::json_fault;
 use document::{Document, Head};
 
 /// What `"format"` says.
@@ -101,12 +102,7 @@ pub fn looks_like_native(bytes: &[u8]) -> bool {
 pub fn parse(bytes: &[u8], file: &str) -> Result<Vec<Application>, NativeError> {
     check_depth(bytes, file)?;
     let syntax = |error: serde_json::Error| {
-        let (line, column) = (error.line(), error.column());
-        let what = error.to_string();
-        let what = what
-            .strip_suffix(&format!(" at line {line} column {column}"))
-            .unwrap_or(&what)
-            .to_owned();
+        let (line, column, what) = json_fault(&error);
         NativeError::Syntax { file: file.to_owned(), line, column, what }
     };
     // The version is checked first: a file of another version may hold keys unknown to this one.

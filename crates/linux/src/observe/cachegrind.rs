@@ -16,8 +16,8 @@ const LINE: u64 = 64;
 /// Least associativity of a simulated cache; at most twice that.
 const LEAST_WAYS: u64 = 8;
 
-/// What cachegrind cannot tell. Parallelism is that of gzip (Karkhanis and Smith, ISCA 2004), the
-/// others are ours.
+/// What cachegrind cannot tell. Parallelism is that of gzip (Karkhanis and Smith, ISCA 2004, quoted
+/// from memory), the others are ours.
 const PARALLELISM: Parallelism = Parallelism { coefficient: 1.3, exponent: 0.5 };
 const LATENCY: f64 = 2.0;
 const MEMORY_PARALLELISM: f64 = 1.5;

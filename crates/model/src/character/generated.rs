@@ -7,6 +7,8 @@
 //! | data in use | 64 KiB to 64 MiB; what is beyond a larger cache misses seldom | Navarro-Torres et al., PLoS ONE 14(8), 2019: almost half of SPEC CPU hardly misses the second level |
 //! | misses outstanding | 1 to 3 in 128 instructions | Chou, Fahs and Abraham, ISCA 2004 |
 //! | the others | below | ours, of the order that SPEC CPU programs have |
+//!
+//! The last source's abstract was at hand. Ranges by the other three are quoted from memory.
 
 use super::{Character, MissCurve, Parallelism};
 use crate::SplitMix64;
@@ -66,9 +68,7 @@ impl Draw {
 
     /// A value near this one, of the same range.
     fn near(&mut self, value: f64, (least, most): (f64, f64)) -> f64 {
-        // The sum of twelve draws is nearly normal.
-        let normal = (0..12).map(|_| self.0.unit()).sum::<f64>() - 6.0;
-        (value * (PHASE_SPREAD * normal).exp()).clamp(least, most)
+        (value * (PHASE_SPREAD * self.0.normal()).exp()).clamp(least, most)
     }
 }
 

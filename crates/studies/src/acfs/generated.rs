@@ -47,8 +47,7 @@ fn noisy(window: &Window, random: &mut SplitMix64) -> Window {
     let mut time = window.time;
     for event in window.counts.events() {
         let count = window.counts.get(event).unwrap_or_default() as f64;
-        // The sum of twelve draws is nearly normal.
-        let normal = (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;
+        let normal = random.normal();
         let factor = if event == Event::Instructions { 1.0 } else { 1.0 + NOISE * normal };
         counts.set(event, (count * factor).round() as u64);
         if event == Event::Cycles {
