@@ -83,6 +83,7 @@ fn two_rows_can_be_told_apart_by_the_default_settings() {
     let trained = table(&[(vec![1.0], 1.0), (vec![2.0], 3.0)]).train(&Settings::default()).unwrap();
     assert!((trained.regression.predict([1.0]) - 1.0).abs() < 1e-6);
     assert_eq!(trained.influence, [1.0]);
+    assert_eq!(trained.regression.terms()[0].thresholds(), [1.5]);
 }
 
 #[test]

@@ -27,7 +27,7 @@ use serde::Deserialize;
 use super::draft::{Draft, nanos};
 use super::fault::{Fault, Place};
 use crate::rtapp::has_object_member;
-use crate::text::cut;
+use crate::text::{cut, json_fault};
 
 /// Values of `schemaVersion`: versions that specify and execute tasks apart, and older ones.
 const VERSIONS: [&str; 2] = ["1.5", "1.6"];
@@ -198,12 +198,7 @@ pub fn looks_like(text: &str) -> bool {
 /// its content is.
 pub fn read(text: &str) -> Result<Draft, Fault> {
     let syntax = |error: serde_json::Error| {
-        let (line, column) = (error.line(), error.column());
-        let what = error.to_string();
-        let what = what
-            .strip_suffix(&format!(" at line {line} column {column}"))
-            .unwrap_or(&what)
-            .to_owned();
+        let (line, column, what) = json_fault(&error);
         Place::new(line, column).error(what)
     };
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);

@@ -44,7 +44,7 @@ impl GeneratedProgram {
     /// The program of a number, of all that a seed has.
     #[must_use]
     pub fn new(seed: u64, number: u64) -> Self {
-        let mut draw = Draw(SplitMix64::named(seed, &format!("program {number}")));
+        let mut draw = Draw::of(seed, number);
         let program = Figures::of_program(&mut draw);
         let count = 1 + draw.0.below(4);
         let phases = (0..count).map(|_| program.of_phase(&mut draw).character()).collect();
@@ -57,6 +57,11 @@ impl GeneratedProgram {
 struct Draw(SplitMix64);
 
 impl Draw {
+    /// The draws of a program: those of another number are others, and not the same ones later.
+    fn of(seed: u64, number: u64) -> Self {
+        Self(SplitMix64::named(seed, &format!("program {number}")))
+    }
+
     fn between(&mut self, (least, most): (f64, f64)) -> f64 {
         least + self.0.unit() * (most - least)
     }
@@ -174,8 +179,7 @@ mod tests {
     fn programs_have_no_draw_in_common() {
         let mut drawn = std::collections::BTreeSet::new();
         for number in 0..100 {
-            let mut draw = Draw(SplitMix64::named(1, &format!("program {number}")));
-            let figures = Figures::of_program(&mut draw);
+            let figures = Figures::of_program(&mut Draw::of(1, number));
             for figure in [figures.exponent, figures.latency, figures.data_exponent] {
                 assert!(drawn.insert(figure.to_bits()), "{number}: {figure}");
             }
