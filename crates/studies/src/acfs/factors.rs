@@ -15,8 +15,9 @@ pub(super) const SETTING: &str = "Generated programs (seeded characters after pu
     quickia and amd-2b10s as the interval model has them. 40 programs to train with, 40 others to \
     predict. Overall-SF: rows are whole runs, metrics that fit the counters at once, or in three \
     sets in turn. Phase-SF: rows are phases (deviation 5 %), three sets. Classes: four, told from \
-    the one metric that tells most. PIE: no training, all its events at once. Observed is the factor of the window; predicted is what the \
-    last whole round of event sets said. --quick: 12 programs each.";
+    the one metric that tells most. PIE: no training, all its events at once. Observed is the \
+    factor of the window; predicted is what the last whole round of event sets said. --quick: 12 \
+    programs each.";
 
 /// Programs to train with, and to predict.
 const PROGRAMS: u64 = 40;

@@ -7,8 +7,8 @@ use super::generated::traces;
 use crate::{Column, Exhibit, Figure, Runs, Shape, StudyError};
 
 pub(super) const SETTING: &str = "The generated program of experiment 8 whose factor has the widest \
-    range on quickia, in windows of 200 million instructions. Phases are cut with the least U whose mean \
-    deviation is at most 5 %, relative to each phase's mean.";
+    range on quickia, in windows of 200 million instructions. Phases are cut with the least U \
+    whose mean deviation is at most 5 %, relative to each phase's mean.";
 
 /// Programs that are looked through.
 const PROGRAMS: u64 = 40;
