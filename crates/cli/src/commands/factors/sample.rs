@@ -5,12 +5,13 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use evenkeel_estimate::{Event, Metric, Trace, TracedKind, modelled};
+use evenkeel_files::factors::write_trace;
 use evenkeel_linux::cachegrind::{self, CachegrindError, Output, Sizes};
 use evenkeel_linux::program::{Signal, Signals, find};
 use evenkeel_machine::{Machine, Microarchitecture};
 use serde_json::json;
 
-use super::write_trace_to;
+use super::write;
 use crate::args::factors::{Counter, SampleArgs};
 use crate::commands::machines;
 use crate::error::{Failure, Result, say};
@@ -30,7 +31,7 @@ pub fn run(args: &SampleArgs) -> Result {
     let trace = match args.by {
         Counter::Cachegrind => by_cachegrind(args, &machine, &signals)?,
     };
-    write_trace_to(output, &trace)?;
+    write(output, &write_trace(&trace))?;
     if args.json { print_json(&to_json(&trace)) } else { print(&shown(&trace)) }
 }
 
