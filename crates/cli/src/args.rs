@@ -414,10 +414,15 @@ pub struct RunArgs {
     /// several policies
     #[arg(long = "set", value_name = "KNOB=VALUE", value_parser = parse::setting)]
     pub settings: Vec<Setting>,
-    /// Where policies have speedup factors from: oracle, offline, sampled, modelled=ERROR
+    /// Where policies have speedup factors from: oracle, offline, sampled, modelled=ERROR, or the
+    /// file of a model (`evenkeel train`), which goes by counters and implies --characters
     #[arg(long, value_name = "ESTIMATOR", default_value = "oracle", value_parser =
         parse::estimator)]
     pub estimator: Estimator,
+    /// Give phases that state a factor alone a character (docs/policies/speedup-factors.md): that of
+    /// a generated program with this factor. Counters go by it
+    #[arg(long)]
+    pub characters: bool,
     /// Profile what is run in a run of it at this size beforehand, for policies that take one
     /// (age:prediction=profile)
     #[arg(long, value_name = "FACTOR", value_parser = parse::factor, allow_negative_numbers = true)]

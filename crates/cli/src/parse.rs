@@ -1,7 +1,9 @@
 //! The values that flags take, from text.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use evenkeel_files::factors::parse_model;
 use evenkeel_machine::Nanos;
 use evenkeel_sim::{Estimator, Governor};
 use evenkeel_vm::Cores;
@@ -201,13 +203,14 @@ pub fn seed(text: &str) -> Result<u64, String> {
         .map_err(|_| format!("'{text}' found, expected a whole number from 0 to {}", u64::MAX))
 }
 
-/// `oracle`, `offline`, `sampled`, `modelled=0.1`.
+/// `oracle`, `offline`, `sampled`, `modelled=0.1`, or the file of a model.
 ///
 /// # Errors
 /// What would do instead.
 pub fn estimator(text: &str) -> Result<Estimator, String> {
-    const EXPECTED: &str = "expected oracle, offline, sampled or modelled=ERROR with a relative \
-                            error of 0 or more, as modelled=0.1";
+    const EXPECTED: &str = "expected oracle, offline, sampled, modelled=ERROR with a relative \
+                            error of 0 or more, as modelled=0.1, or the file of a model \
+                            (`evenkeel train`)";
     match text {
         "oracle" => Ok(Estimator::Oracle),
         "offline" => Ok(Estimator::Offline),
@@ -217,6 +220,11 @@ pub fn estimator(text: &str) -> Result<Estimator, String> {
             match error {
                 Some(error) if error.is_finite() && error >= 0.0 => {
                     Ok(Estimator::Modelled { error })
+                }
+                _ if Path::new(text).exists() => {
+                    let bytes = std::fs::read(text).map_err(|error| error.to_string())?;
+                    let model = parse_model(&bytes, text).map_err(|error| error.to_string())?;
+                    Ok(Estimator::Trained(Arc::new(model)))
                 }
                 _ => Err(EXPECTED.into()),
             }

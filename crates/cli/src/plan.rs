@@ -7,6 +7,7 @@ use std::time::Instant;
 use evenkeel_machine::Machine;
 use evenkeel_metrics::{AloneCache, GraphRow, Record, Subject, profile};
 use evenkeel_model::Application;
+use evenkeel_model::character::give_characters;
 use evenkeel_policy::{Interest, Knobs, Policy, graph, registry};
 use evenkeel_sim::{Config, Estimator, Listener, Profile};
 use indexmap::IndexSet;
@@ -160,6 +161,32 @@ fn load(names: &[String], scale: &ScaleArgs, machine: &Machine) -> Result<Vec<Ap
     Ok(apps.into_iter().flatten().collect())
 }
 
+/// How far a factor may be from what a phase states before it is said.
+const FAR: f64 = 0.05;
+
+/// Gives phases without a character one of the same factor, and says where none is near.
+fn characterise(apps: &mut [Application], machine: &Machine, seed: u64) -> Result {
+    let nearness = give_characters(apps, machine, seed).ok_or_else(|| {
+        Failure::usage(format!(
+            "machine {}: not all kinds say how they are built ([kinds.core]), by which characters \
+             are chosen; evenkeel show machine NAME tells which do",
+            machine.name
+        ))
+    })?;
+    if nearness.factor > FAR {
+        let percent = nearness.factor * 100.0;
+        say(
+            "note",
+            &format!(
+                "--characters: of {} phases the factor of one is {percent:.0} % off what it states: \
+                 no generated program comes nearer",
+                nearness.phases
+            ),
+        );
+    }
+    Ok(())
+}
+
 impl Plan {
     /// Reads what the command line names. With `each` every workload is run for itself.
     ///
@@ -174,7 +201,7 @@ impl Plan {
         let used = machines::part(&whole, args.cores.as_deref())?;
         let config = Config {
             seed: args.scale.seed,
-            estimator: args.estimator,
+            estimator: args.estimator.clone(),
             governor: args.governor,
             decision_latency: args.decision_latency,
             link: args.link,
@@ -183,12 +210,22 @@ impl Plan {
         };
         let names: Vec<String> =
             args.workloads.iter().map(|name| workloads::canonical(name)).collect();
+        let by_counters = matches!(config.estimator, Estimator::Trained(_));
+        let has_characters = args.characters || by_counters;
+        let load = |names: &[String], scale: &ScaleArgs| -> Result<Vec<Application>> {
+            let mut apps = load(names, scale, &used)?;
+            if has_characters {
+                characterise(&mut apps, &whole, scale.seed)?;
+            }
+            Ok(apps)
+        };
         let set = |names: &[String]| -> Result<Set> {
-            let apps = load(names, &args.scale, &used)?;
+            let apps = load(names, &args.scale)?;
+            evenkeel_sim::check_estimator(&used, &apps, &config).map_err(Failure::input)?;
             let set = Set { workloads: names.to_vec(), apps, profile: None };
             check_graphs(&set, &policies)?;
             let Some(size) = args.profile_from else { return Ok(set) };
-            let small = load(names, &ScaleArgs { size, ..args.scale.clone() }, &used)?;
+            let small = load(names, &ScaleArgs { size, ..args.scale.clone() })?;
             let profile =
                 profile(&used, &small, &config).map_err(|error| Failure::Failed(error.into()))?;
             Ok(Set { profile: Some(Arc::new(profile)), ..set })

@@ -10,9 +10,11 @@
 //! section 4 and appendix A). This crate opens no counter and knows no file format.
 
 mod accuracy;
+pub mod generated;
 mod metric;
 mod model;
 pub mod modelled;
+mod on_machine;
 mod phases;
 pub mod pie;
 mod regression;
@@ -24,8 +26,9 @@ pub mod training;
 pub use accuracy::Accuracy;
 pub use metric::{Counts, Event, METRICS, Metric, MetricValues};
 pub use model::{Model, Predictor};
+pub use on_machine::{LEAST_TIME, MachineModel, ModelError, Watched};
 pub use phases::{Cut, cut_into};
 pub use regression::{Additive, Settings, StepFunction, Table, TableError, TrainError, Trained};
-pub use rounds::{Round, Rounds};
+pub use rounds::{PERIOD, Round, Rounds};
 pub use sets::{Counters, EventSet, EventSets};
 pub use trace::{Trace, TraceError, TracedKind, Window};

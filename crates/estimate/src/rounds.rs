@@ -1,7 +1,12 @@
 //! Reading event sets in turn, without mixing two phases of a thread: see [`Rounds`].
 
+use evenkeel_machine::Nanos;
+
 use crate::metric::{Counts, Metric, MetricValues};
 use crate::sets::EventSets;
+
+/// How often counters are read (section 4.3 of the ACFS study).
+pub const PERIOD: Nanos = Nanos(200_000_000);
 
 /// What a new sample weighs in the running average of the IPC. PMCTrack's for its samples of IPC;
 /// the study does not state its own.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use evenkeel_estimate::Model;
 use evenkeel_machine::Nanos;
 
 use crate::profile::Profile;
@@ -53,7 +54,7 @@ impl Default for Config {
 }
 
 /// Where speedup factors come from.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Estimator {
     /// The true ones of the phase that the thread is in.
     Oracle,
@@ -69,6 +70,9 @@ pub enum Estimator {
         /// Standard deviation, relative (0.1 = 10 %).
         error: f64,
     },
+    /// What a model tells from counters, few of which count at a time, with noise. Every phase must
+    /// have a character, and every kind must say how it is built.
+    Trained(Arc<Model>),
 }
 
 /// How a cluster chooses its clock.

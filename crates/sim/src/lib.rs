@@ -34,6 +34,9 @@ pub enum SimError {
     /// The policy makes no sense on this machine.
     #[error("{0}")]
     Policy(#[from] StartError),
+    /// Nothing can tell speedup factors here: in a sentence for people.
+    #[error("{0}")]
+    Estimator(String),
     /// The workload cannot run: in a sentence for people.
     #[error("{app}: {what}")]
     Workload {
@@ -56,6 +59,18 @@ pub enum SimError {
         /// Application.
         app: String,
     },
+}
+
+/// Tells whether the estimator of a run can tell anything of these applications on this machine.
+///
+/// # Errors
+/// See [`SimError::Estimator`] and [`SimError::Workload`].
+pub fn check_estimator(
+    machine: &Machine,
+    apps: &[Application],
+    config: &Config,
+) -> Result<(), SimError> {
+    asking::counters::Counting::new(machine, apps, config).map(drop)
 }
 
 /// Runs applications together on a machine under a policy.

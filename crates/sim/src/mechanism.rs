@@ -27,6 +27,7 @@ use evenkeel_policy::{
 use crate::SimError;
 use crate::asking::answers::Answers;
 use crate::asking::ask::Tracked;
+use crate::asking::counters::Counting;
 use crate::asking::loads::Loads;
 use crate::asking::quiet::Quiet;
 use crate::asking::ran::Ran;
@@ -51,10 +52,11 @@ use crate::trace::Listener;
 pub mod priority {
     pub const HAPPENS: u8 = 0;
     pub const LATE: u8 = 1;
-    pub const TIMER: u8 = 2;
-    pub const GOVERNOR: u8 = 3;
-    pub const SENSOR: u8 = 4;
-    pub const END: u8 = 5;
+    pub const COUNTERS: u8 = 2;
+    pub const TIMER: u8 = 3;
+    pub const GOVERNOR: u8 = 4;
+    pub const SENSOR: u8 = 5;
+    pub const END: u8 = 6;
 }
 
 /// Rounds of asking and dispatching within one instant before time goes on regardless.
@@ -123,6 +125,8 @@ pub struct Mechanism<'a, L> {
     pub periods: BTreeMap<ThreadId, Periods>,
     pub energy: Energy,
     pub tracked: Tracked,
+    /// Where a model tells factors.
+    pub counting: Option<Counting>,
     pub loads: Loads,
     pub ran: Ran,
     pub failure: Option<SimError>,
@@ -187,6 +191,7 @@ impl<'a, L: Listener> Mechanism<'a, L> {
             periods: BTreeMap::new(),
             energy: Energy::new(machine),
             tracked: Tracked::of(interest, config),
+            counting: Counting::new(machine, specs, config)?,
             loads: Loads::default(),
             ran: Ran::default(),
             failure: None,
@@ -222,6 +227,7 @@ impl<'a, L: Listener> Mechanism<'a, L> {
             self.passive_events += 1;
             self.calendar.set(Owners::SENSORS, interval, priority::SENSOR);
         }
+        self.start_counters();
         self.settle();
         let mut at_this_instant = 0;
         while !self.ended {
@@ -268,6 +274,7 @@ impl<'a, L: Listener> Mechanism<'a, L> {
                 self.calendar.set(Owners::TIMER, self.now + self.period, priority::TIMER);
             }
             Owner::Sensors => self.read_sensors(),
+            Owner::Counters => self.read_counters(),
             Owner::End => self.ended = true,
             Owner::Answer => self.carry_out_late(),
             Owner::Thread(thread) => self.thread_time(thread),
@@ -317,6 +324,9 @@ impl<'a, L: Listener> Mechanism<'a, L> {
         affinity: Option<Box<[CoreId]>>,
     ) -> ThreadId {
         let id = ThreadId(self.threads.len() as u32);
+        if let Some(counting) = &self.counting {
+            stats.speedup = counting.prior;
+        }
         stats.restricted = affinity.is_some();
         self.restricted |= stats.restricted;
         self.threads.push(thread);

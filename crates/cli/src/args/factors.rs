@@ -42,8 +42,16 @@ pub enum Counter {
 #[derive(Debug, Args)]
 pub struct TrainArgs {
     /// Files of `evenkeel sample`
-    #[arg(required = true, value_name = "TRACE")]
+    #[arg(required_unless_present = "generated", value_name = "TRACE")]
     pub traces: Vec<PathBuf>,
+    /// In place of traces: so many generated programs, as the counters of --machine would show them
+    #[arg(long, value_name = "N", conflicts_with = "traces", requires = "machine",
+        value_parser = clap::value_parser!(u32).range(2..=10_000), allow_negative_numbers = true)]
+    pub generated: Option<u32>,
+    /// With --generated: a name, a file, or - for stdin. Its file has to say how its cores are
+    /// built
+    #[arg(short, long, requires = "generated")]
+    pub machine: Option<String>,
     /// Write the model into this file
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,

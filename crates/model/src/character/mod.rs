@@ -7,10 +7,12 @@
 mod generated;
 mod interval;
 mod misses;
+mod nearest;
 
 pub use generated::GeneratedProgram;
 pub use interval::CpiStack;
 pub use misses::{MissCurve, MissCurveError};
+pub use nearest::{Nearness, give_characters};
 
 /// What a phase asks of a core.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,7 +5,7 @@ use evenkeel_policy::{Choose, Clock, Directive, Event, Interest, QueueId, Thread
 
 use crate::SimError;
 use crate::calendar::owners::Owners;
-use crate::config::{Config, Governor};
+use crate::config::{Config, Estimator, Governor};
 use crate::mechanism::{Mechanism, NONE, priority};
 use crate::trace::Listener;
 
@@ -44,6 +44,8 @@ pub struct Tracked {
     pub utilisation: bool,
     /// Time that threads wait for memory.
     pub stalls: bool,
+    /// Counters.
+    pub counters: bool,
     /// Which threads have had a core since the policy's timer.
     pub ran: bool,
 }
@@ -56,6 +58,7 @@ impl Tracked {
             utilisation: interest.wants(Interest::UTILISATION)
                 || config.governor == Governor::Schedutil,
             stalls: interest.wants(Interest::STALLED),
+            counters: matches!(config.estimator, Estimator::Trained(_)),
             ran: interest.wants(Interest::RAN),
         }
     }

@@ -53,7 +53,7 @@ impl<L: Listener> Mechanism<'_, L> {
             Estimator::Oracle => stats.speedup = self.speeds.character(row).speedup,
             Estimator::Offline => stats.speedup = stats.speedup_offline,
             // From what is seen, as it is seen.
-            Estimator::Sampled => {}
+            Estimator::Sampled | Estimator::Trained(_) => {}
             Estimator::Modelled { error } => {
                 let of_thread = u64::from(stats.app.0) << 32 | u64::from(stats.index_in_app);
                 let draw = normal(self.config.seed, of_thread, u64::from(row));

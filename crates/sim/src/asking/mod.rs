@@ -3,6 +3,7 @@
 pub mod answers;
 pub mod ask;
 pub mod carry_out;
+pub mod counters;
 pub mod estimator;
 pub mod load;
 pub mod loads;

@@ -11,6 +11,8 @@ pub enum Owner {
     Timer,
     /// Power sensors are read.
     Sensors,
+    /// Counters are read.
+    Counters,
     /// The run ends.
     End,
     /// A late answer of the policy.
@@ -38,7 +40,8 @@ impl Owners {
     pub const SENSORS: Slot = Slot(1);
     pub const END: Slot = Slot(2);
     pub const ANSWER: Slot = Slot(3);
-    const GOVERNORS: u32 = 4;
+    pub const COUNTERS: Slot = Slot(4);
+    const GOVERNORS: u32 = 5;
 
     /// For so many clusters, applications and cores. Threads come and go.
     pub fn new(clusters: usize, apps: usize, cores: usize) -> Self {
@@ -80,6 +83,7 @@ impl Owners {
             Self::SENSORS => Owner::Sensors,
             Self::END => Owner::End,
             Self::ANSWER => Owner::Answer,
+            Self::COUNTERS => Owner::Counters,
             Slot(slot) if slot >= self.apps => Owner::App((slot - self.apps) as usize),
             Slot(slot) => Owner::Governor((slot - Self::GOVERNORS) as usize),
         }
@@ -93,7 +97,7 @@ mod tests {
     #[test]
     fn each_slot_has_one_owner() {
         let owners = Owners::new(2, 3, 4);
-        let expected = [Owner::Timer, Owner::Sensors, Owner::End, Owner::Answer]
+        let expected = [Owner::Timer, Owner::Sensors, Owner::End, Owner::Answer, Owner::Counters]
             .into_iter()
             .chain((0..2).map(Owner::Governor))
             .chain((0..3).map(Owner::App))

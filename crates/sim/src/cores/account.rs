@@ -106,12 +106,16 @@ impl<L: Listener> Mechanism<'_, L> {
             stats.virtual_time.saturating_add((virtual_time >> CHARGE_SHIFT) as u64);
         let progress = Progress::of(thread, at.0 - state.since.0, state.rate);
         if !thread.wall {
-            credit(stats, progress.done - state.reported.work);
+            let done = progress.done - state.reported.work;
+            credit(stats, done);
             state.reported.work = progress.done;
             if self.tracked.stalls {
                 let stalled = progress.refilled + (real(progress.effective) * state.stall) as u64;
                 stats.stalled.0 += stalled - state.reported.stalled;
                 state.reported.stalled = stalled;
+            }
+            if self.tracked.counters {
+                self.count(core, Nanos(elapsed), done);
             }
         }
         progress

@@ -334,7 +334,7 @@ impl<L: Listener> Mechanism<'_, L> {
             Estimator::Offline => Some(Work(
                 self.apps[app].programs[self.spec_of(thread).program.index()].mean_distance(),
             )),
-            Estimator::Sampled | Estimator::Modelled { .. } => None,
+            Estimator::Sampled | Estimator::Modelled { .. } | Estimator::Trained(_) => None,
         }
     }
 }

@@ -5,6 +5,7 @@
 mod batches;
 mod built_in_workloads;
 mod closed_forms;
+mod counters;
 mod fairness;
 mod generated;
 mod graph_policies;

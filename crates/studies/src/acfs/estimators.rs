@@ -38,7 +38,7 @@ pub(super) fn exhibits(runs: &Runs) -> Result<[Exhibit; 2], StudyError> {
                 (0..row.draws).flat_map(|draw| mixes.iter().map(move |mix| (draw, mix)))
             {
                 let mut case = runs.case(&machine, mix.clone(), policy);
-                case.config.estimator = row.estimator;
+                case.config.estimator = row.estimator.clone();
                 case.config.seed = runs.seed + draw;
                 cases.push(case);
             }

@@ -1,12 +1,12 @@
 //! How well speedup factors are told from counters: predicted against observed.
 
+use evenkeel_estimate::generated::traces;
 use evenkeel_estimate::training::{HeldOut, Method, Plan, Training, train};
 use evenkeel_estimate::{
     Accuracy, EventSets, Metric, Model, Predictor, Round, Rounds, Settings, Trace, pie,
 };
 use evenkeel_machine::Machine;
 
-use super::generated::traces;
 use super::{AMD, QUICKIA};
 use crate::{Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
 

@@ -5,7 +5,6 @@ mod amd;
 mod analytical;
 mod estimators;
 mod factors;
-mod generated;
 mod phases;
 mod priorities;
 mod quickia;

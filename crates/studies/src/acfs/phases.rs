@@ -1,9 +1,9 @@
 //! A program's speedup factor over its instructions, cut into phases.
 
 use evenkeel_estimate::cut_into;
+use evenkeel_estimate::generated::traces;
 
 use super::QUICKIA;
-use super::generated::traces;
 use crate::{Column, Exhibit, Figure, Runs, Shape, StudyError};
 
 pub(super) const SETTING: &str = "The generated program of experiment 8 whose factor has the widest \

@@ -9,6 +9,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use evenkeel_estimate::Trace;
 use evenkeel_files::factors::parse_trace;
+use evenkeel_machine::{Machine, Microarchitecture};
 
 use crate::error::{Failure, Result};
 use crate::output::OutputFile;
@@ -25,4 +26,23 @@ fn read(path: &Path) -> Result<Vec<u8>> {
 /// Writes a file, if one was asked for.
 fn write(file: Option<OutputFile>, text: &str) -> Result {
     file.map_or(Ok(()), |file| file.finish_with(text.as_bytes()))
+}
+
+/// How each kind is built.
+fn cores_of<'a>(machine: &'a Machine, name: &str) -> Result<Vec<&'a Microarchitecture>> {
+    if machine.kinds.len() < 2 {
+        return Err(Failure::usage(format!(
+            "{name}: one kind of core found, expected two or more"
+        )));
+    }
+    let core = |kind: &'a evenkeel_machine::Kind| {
+        kind.core.as_ref().ok_or_else(|| {
+            Failure::usage(format!(
+                "{name}: kind '{}': core: nothing found, expected a [kinds.core] table that says \
+                 how it is built (docs/simulate/machines.md)",
+                kind.name
+            ))
+        })
+    };
+    machine.kinds.iter().map(core).collect()
 }

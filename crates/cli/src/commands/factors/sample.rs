@@ -11,7 +11,7 @@ use evenkeel_linux::program::{Signal, Signals, find};
 use evenkeel_machine::{Machine, Microarchitecture};
 use serde_json::json;
 
-use super::write;
+use super::{cores_of, write};
 use crate::args::factors::{Counter, SampleArgs};
 use crate::commands::machines;
 use crate::error::{Failure, Result, say};
@@ -69,25 +69,6 @@ fn by_cachegrind(args: &SampleArgs, machine: &Machine, signals: &Signals) -> Res
 /// True if a signal asked the program to end, and it did not fail by itself.
 fn is_asked_to_end(signal: Option<i32>) -> bool {
     [Signal::INT, Signal::TERM, Signal::HUP].map(|asks| Some(asks.as_raw())).contains(&signal)
-}
-
-/// How each kind is built.
-fn cores_of<'a>(machine: &'a Machine, name: &str) -> Result<Vec<&'a Microarchitecture>> {
-    if machine.kinds.len() < 2 {
-        return Err(Failure::usage(format!(
-            "{name}: one kind of core found, expected two or more"
-        )));
-    }
-    let core = |kind: &'a evenkeel_machine::Kind| {
-        kind.core.as_ref().ok_or_else(|| {
-            Failure::usage(format!(
-                "{name}: kind '{}': core: nothing found, expected a [kinds.core] table that says \
-                 how it is built (docs/simulate/machines.md)",
-                kind.name
-            ))
-        })
-    };
-    machine.kinds.iter().map(core).collect()
 }
 
 /// Runs that between them have every size of cache of every kind.

@@ -1,7 +1,7 @@
 //! `evenkeel train`: a model of speedup factors, and what it is worth.
 
 use evenkeel_estimate::training::{HeldOut, Method, Plan, Training, train};
-use evenkeel_estimate::{Metric, Model, Predictor, Settings, Trace};
+use evenkeel_estimate::{Metric, Model, Predictor, Settings, Trace, generated};
 use evenkeel_files::factors::write_model;
 use evenkeel_report::html;
 use evenkeel_studies::{Cell, Column, Exhibit, Figure, Shape};
@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::{read_trace, write};
 use crate::args::factors::{Rows, TrainArgs};
+use crate::commands::machines;
 use crate::error::{Failure, Result, say};
 use crate::output::{OutputFile, print, print_json};
 use crate::table;
@@ -20,7 +21,10 @@ use crate::table;
 pub fn run(args: &TrainArgs) -> Result {
     let output = args.output.as_deref().map(OutputFile::begin).transpose()?;
     let page = args.html.as_deref().map(OutputFile::begin).transpose()?;
-    let traces = args.traces.iter().map(|path| read_trace(path)).collect::<Result<Vec<Trace>>>()?;
+    let traces = match args.generated.zip(args.machine.as_deref()) {
+        Some((programs, machine)) => generated(machine, args.seed, programs)?,
+        None => args.traces.iter().map(|path| read_trace(path)).collect::<Result<_>>()?,
+    };
     let plan = Plan {
         method: match args.method {
             Rows::Overall => Method::Overall,
@@ -47,6 +51,14 @@ pub fn run(args: &TrainArgs) -> Result {
     write(output, &write_model(&training.model))?;
     write(page, &page_of(&training))?;
     if args.json { print_json(&to_json(&training)) } else { print(&shown(&training)) }
+}
+
+/// Traces of generated programs.
+fn generated(machine: &str, seed: u64, programs: u32) -> Result<Vec<Trace>> {
+    let name = machine;
+    let machine = machines::load(name)?;
+    super::cores_of(&machine, name)?;
+    Ok(generated::traces(&machine, seed, u64::from(programs)))
 }
 
 fn names(metrics: &[Metric]) -> String {

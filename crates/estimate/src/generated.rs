@@ -1,20 +1,23 @@
-//! Programs for the estimation of speedup factors: characters by seed, and what counters would show
-//! of them on each kind of a machine.
+//! Traces of generated programs: for a machine that is not there, or of which no trace is.
 
-use evenkeel_estimate::{Counts, Trace, TracedKind, Window, modelled};
 use evenkeel_machine::Machine;
 use evenkeel_model::SplitMix64;
 use evenkeel_model::character::GeneratedProgram;
+
+use crate::metric::{Counts, Event};
+use crate::modelled;
+use crate::trace::{Trace, TracedKind, Window};
 
 /// Instructions of a window (the study's).
 const WINDOW: u64 = 200_000_000;
 /// Standard deviation of a count, relative to it. Ours: counters are read at other instructions
 /// than those that were asked for, and other work runs beside.
-pub(super) const NOISE: f64 = 0.02;
+pub const NOISE: f64 = 0.02;
 
-/// Traces of so many programs of a seed. Kinds that do not say how they are built have none: then
-/// there is no trace.
-pub(super) fn traces(machine: &Machine, seed: u64, programs: u64) -> Vec<Trace> {
+/// Traces of so many programs of a seed, numbered from 0: what counters would show of them on each
+/// kind of a machine. Empty where a kind does not say how it is built.
+#[must_use]
+pub fn traces(machine: &Machine, seed: u64, programs: u64) -> Vec<Trace> {
     (0..programs).filter_map(|number| trace(machine, seed, number)).collect()
 }
 
@@ -41,8 +44,6 @@ fn trace(machine: &Machine, seed: u64, number: u64) -> Option<Trace> {
 
 /// The window with noise on every count but that of instructions. Time follows the cycles.
 fn noisy(window: &Window, random: &mut SplitMix64) -> Window {
-    use evenkeel_estimate::Event;
-
     let mut counts = Counts::default();
     let mut time = window.time;
     for event in window.counts.events() {
