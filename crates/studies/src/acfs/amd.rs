@@ -9,7 +9,7 @@ use evenkeel_metrics::{Record, measures};
 use evenkeel_model::{Application, Repeat};
 
 use super::table::ByPolicy;
-use super::{AMD, SCHEDULERS, asp, mix, random_mixes, unfairness};
+use super::{AMD, SCHEDULERS, asp, mix, random_mixes, told, unfairness};
 use crate::{Cell, Column, Exhibit, Runs, StudyError};
 
 pub(super) const SETTING: &str = "Twelve threads on amd-2b10s (2 big at 2.1 GHz + 10 small at 0.8 \
@@ -66,7 +66,8 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
         .zip(&drawn)
         .map(|(number, programs)| Ok((label(number), mix(runs, &machine, programs, size)?)));
     let random = random.collect::<Result<Vec<Mix>, StudyError>>()?;
-    let mut exhibits = measure(&machine, &named("")?, "ten named mixes", runs)?;
+    let ten = named("")?;
+    let mut exhibits = measure(&machine, &ten, "ten named mixes", runs)?;
     exhibits.extend(measure(&machine, &random, "random mixes", runs)?);
     exhibits.push(programs_of(&drawn));
     exhibits.extend(measure(
@@ -75,6 +76,8 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
         "ten named mixes, regions dealt out as threads ask",
         runs,
     )?);
+    exhibits.extend(told::beside_the_oracle(&machine, &ten, "ten named mixes", runs)?);
+    exhibits.extend(told::beside_the_oracle(&machine, &random, "random mixes", runs)?);
     Ok(exhibits)
 }
 

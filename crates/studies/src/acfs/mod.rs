@@ -12,6 +12,7 @@ mod random_mixes;
 mod swap_cost;
 mod swap_period;
 mod table;
+mod told;
 mod unfairness_factor;
 
 use evenkeel_machine::{KindId, Machine};

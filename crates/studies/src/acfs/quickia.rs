@@ -5,7 +5,7 @@ use evenkeel_metrics::Record;
 use evenkeel_policy::bounds::Optimum;
 
 use super::table::ByPolicy;
-use super::{MIXES, QUICKIA, SCHEDULERS, asp, bound, estimators, unfairness};
+use super::{MIXES, QUICKIA, SCHEDULERS, asp, bound, estimators, told, unfairness};
 use crate::{Exhibit, Runs, StudyError};
 
 pub(super) const SETTING: &str = "Nine mixes of four single-threaded programs on quickia (2 big + \
@@ -27,6 +27,10 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     exhibits[1].remarks =
         vec![best("The greatest mean ASP of the schedulers", &throughput, |a, b| a > b)];
     exhibits.extend(estimators::exhibits(runs)?);
+    let machine = evenkeel_files::machines::preset(QUICKIA)?;
+    let mixes = MIXES.iter().map(|mix| Ok(((*mix).to_owned(), runs.load(&machine, mix, 1.0)?)));
+    let mixes = mixes.collect::<Result<Vec<_>, StudyError>>()?;
+    exhibits.extend(told::beside_the_oracle(&machine, &mixes, "nine mixes", runs)?);
     Ok(exhibits)
 }
 

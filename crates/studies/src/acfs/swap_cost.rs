@@ -1,8 +1,10 @@
 //! The cost of swaps: the same programs with ten swaps a second down to one, for programs that
 //! compute and for programs that must fetch much again after each swap.
 
+use evenkeel_machine::Machine;
 use evenkeel_metrics::Record;
 
+use super::told::Told;
 use super::{QUICKIA, asp, mix, unfairness};
 use crate::{Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
 
@@ -24,17 +26,26 @@ const QUICK_PERIODS_MS: [u32; 5] = [100, 200, 400, 850, 1_000];
 
 pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     let machine = evenkeel_files::machines::preset(QUICKIA)?;
+    let told = Told::new(&machine, runs);
+    let by_counters = measure(runs, &machine, Some(&told))?;
+    Ok(vec![measure(runs, &machine, None)?, Told::named(by_counters)])
+}
+
+fn measure(runs: &Runs, machine: &Machine, told: Option<&Told>) -> Result<Exhibit, StudyError> {
     let free = machine.with_free_costs();
     let periods_ms: &[u32] = if runs.quick { &QUICK_PERIODS_MS } else { &PERIODS_MS };
     let mut points = Vec::new();
     let mut cases = Vec::new();
     for (group, names) in GROUPS {
-        let programs = mix(runs, &machine, &names, 1.0)?;
+        let programs = mix(runs, machine, &names, 1.0)?;
+        let programs = told.map_or(programs.clone(), |told| told.characterised(&programs));
         for &period_ms in periods_ms {
             points.push((group, period_ms));
-            let case =
-                |machine| runs.case(machine, programs.clone(), "acfs").with("swap", period_ms);
-            cases.extend([case(&machine), case(&free)]);
+            let case = |machine| {
+                let case = runs.case(machine, programs.clone(), "acfs").with("swap", period_ms);
+                told.map_or(case.clone(), |told| told.tell(case))
+            };
+            cases.extend([case(machine), case(&free)]);
         }
     }
     let records = runs.records(&cases)?;
@@ -56,7 +67,7 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
         series: Some("programs".into()),
         ..Figure::new(Shape::Lines, title, "T_swap", [y], y_title)
     };
-    Ok(vec![Exhibit {
+    Ok(Exhibit {
         title: title.into(),
         columns: vec![
             Column::new("programs", ""),
@@ -72,5 +83,5 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
             by_group("unfairness", "unfairness"),
         ],
         ..Exhibit::default()
-    }])
+    })
 }

@@ -1,9 +1,12 @@
 //! The effect of `uf`: throughput for unfairness, from the fairest setting to hsp.
 
+use evenkeel_machine::Machine;
 use evenkeel_metrics::Record;
+use evenkeel_model::Application;
 use evenkeel_policy::bounds::Optimum;
 
 use super::table::ByPolicy;
+use super::told::Told;
 use super::{MIXES, QUICKIA, asp, bound, mean, unfairness};
 use crate::{Case, Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
 
@@ -22,11 +25,25 @@ const END: &str = "hsp";
 
 pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     let machine = evenkeel_files::machines::preset(QUICKIA)?;
-    let factors: &[f64] = if runs.quick { &QUICK_FACTORS } else { &FACTORS };
     let mixes =
         MIXES.iter().map(|mix| runs.load(&machine, mix, 1.0)).collect::<Result<Vec<_>, _>>()?;
-    let machine = &machine;
-    let all_mixes = |policy| mixes.iter().map(move |mix| runs.case(machine, mix.clone(), policy));
+    let told = Told::new(&machine, runs);
+    let mut exhibits = measure(runs, &machine, &mixes, &|case| case)?;
+    let characterised: Vec<_> = mixes.iter().map(|mix| told.characterised(mix)).collect();
+    let by_counters = measure(runs, &machine, &characterised, &|case| told.tell(case))?;
+    exhibits.extend(by_counters.into_iter().map(Told::named));
+    Ok(exhibits)
+}
+
+fn measure(
+    runs: &Runs,
+    machine: &Machine,
+    mixes: &[Vec<Application>],
+    tell: &dyn Fn(Case) -> Case,
+) -> Result<Vec<Exhibit>, StudyError> {
+    let factors: &[f64] = if runs.quick { &QUICK_FACTORS } else { &FACTORS };
+    let all_mixes =
+        |policy| mixes.iter().map(move |mix| tell(runs.case(machine, mix.clone(), policy)));
     let mut cases: Vec<Case> = all_mixes(END).collect();
     for factor in factors {
         cases.extend(all_mixes("acfs").map(|case| case.with("uf", factor)));
