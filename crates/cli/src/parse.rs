@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use evenkeel_estimate::Model;
 use evenkeel_files::factors::parse_model;
 use evenkeel_machine::Nanos;
 use evenkeel_sim::{Estimator, Governor};
@@ -221,15 +222,20 @@ pub fn estimator(text: &str) -> Result<Estimator, String> {
                 Some(error) if error.is_finite() && error >= 0.0 => {
                     Ok(Estimator::Modelled { error })
                 }
-                _ if Path::new(text).exists() => {
-                    let bytes = std::fs::read(text).map_err(|error| error.to_string())?;
-                    let model = parse_model(&bytes, text).map_err(|error| error.to_string())?;
-                    Ok(Estimator::Trained(Arc::new(model)))
-                }
+                _ if Path::new(text).exists() => model(text).map(Estimator::Trained),
                 _ => Err(EXPECTED.into()),
             }
         }
     }
+}
+
+/// The model in a file.
+///
+/// # Errors
+/// It cannot be read, or is not one.
+pub fn model(path: &str) -> Result<Arc<Model>, String> {
+    let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
+    parse_model(&bytes, path).map(Arc::new).map_err(|error| error.to_string())
 }
 
 /// `performance`, `schedutil`, `fixed=800` (MHz).

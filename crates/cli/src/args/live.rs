@@ -2,8 +2,10 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
+use evenkeel_estimate::Model;
 use evenkeel_machine::Nanos;
 
 use crate::parse::{self, PolicySpec, Setting};
@@ -53,6 +55,10 @@ pub struct LiveArgs {
     /// be repeated
     #[arg(long = "speedup", value_name = "COMMAND=FACTOR", value_parser = parse::named_factor)]
     pub speedups: Vec<(String, f64)>,
+    /// Tell speedup factors from counters by this model (`evenkeel train`) [default: instructions
+    /// per second on each kind of core, where the machine counts them]
+    #[arg(long, value_name = "MODEL", value_parser = parse::model)]
+    pub estimator: Option<Arc<Model>>,
     /// Where to learn what threads do
     #[arg(long, value_enum, default_value = "auto")]
     pub source: SourceName,
@@ -121,8 +127,8 @@ pub struct RunLiveArgs {
 }
 
 /// Flags that --monitor, which only observes, refuses.
-const NOT_MONITORED: [&str; 17] = [
-    "policy", "settings", "machine", "backend", "speedups", "source", "no_park", "grace",
+const NOT_MONITORED: [&str; 18] = [
+    "policy", "settings", "machine", "backend", "speedups", "estimator", "source", "no_park", "grace",
     "watchdog", "budget", "verbose", "pid", "cgroup", "partial", "duration", "stats", "threads",
 ];
 

@@ -59,6 +59,8 @@ pub struct Worker {
     pub alive: bool,
     /// Milliseconds on a CPU.
     pub ran: u64,
+    /// The same by CPU.
+    pub ran_on: Vec<u64>,
     /// Work done, in milliseconds of the fastest CPU.
     pub done: f64,
     /// How fast it is on each CPU, of 1.
@@ -268,6 +270,7 @@ impl Fake {
             class,
             alive: true,
             ran: 0,
+            ran_on: vec![0; speed.len()],
             done: 0.0,
             speed: speed.to_vec(),
             on: None,
@@ -364,6 +367,7 @@ impl Fake {
                 seen.push(Seen::Took { tid: worker.tid, cpu: Cpu(cpu), at });
             }
             worker.ran += 1;
+            worker.ran_on[cpu as usize] += 1;
             worker.ran_at = *now_ms;
             worker.stretch += 1;
             worker.done += worker.speed[cpu as usize];

@@ -101,10 +101,10 @@ impl Counting {
                 }
             }
         }
-        let slowest = machine.kinds.last().map_or(1.0, |kind| f64::from(kind.capacity));
+        let slowest = machine.kinds.last().map_or(1.0, |kind| kind.top().capacity);
         let mut prior = PerKind::all(1.0);
         for (factor, kind) in prior.0.iter_mut().zip(&machine.kinds) {
-            *factor = (f64::from(kind.capacity) / slowest) as f32;
+            *factor = (kind.top().capacity / slowest) as f32;
         }
         let kinds = machine.kinds.len();
         Ok(Some(Self { model, rates, kinds, threads: Vec::new(), prior, seed: config.seed }))

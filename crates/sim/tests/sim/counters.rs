@@ -82,7 +82,7 @@ fn factors(cores: &str, app: &str, model: &Arc<Model>) -> Vec<f32> {
 #[test]
 fn a_thread_has_the_ratio_of_capacities_until_a_whole_round_has_been_counted() {
     let machine = free("quickia", "2big+2small");
-    let capacities = machine.kinds[0].capacity as f32 / machine.kinds[1].capacity as f32;
+    let capacities = (machine.kinds[0].top().capacity / machine.kinds[1].top().capacity) as f32;
     for (model, sets) in [(&IN_ONE_SET, 1), (&IN_THREE_SETS, 3)] {
         // The timer of an instant comes after its counters.
         let factors = factors("2big+2small", "hmmer", model);

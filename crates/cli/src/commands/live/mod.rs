@@ -14,8 +14,10 @@ use evenkeel_linux::affinity::session::{Config, Session, SessionError};
 use evenkeel_linux::here;
 use evenkeel_linux::lab::{MACHINE_VARIABLE, Stolen};
 use evenkeel_linux::live;
+use evenkeel_linux::live::estimating::EstimatingError;
 use evenkeel_linux::watch::{self, Source, WatchError, Watcher};
 use evenkeel_machine::{Machine, Nanos, write_cpus};
+use evenkeel_policy::registry::{self, Trait};
 
 use crate::args::live::{LiveArgs, SourceName};
 use crate::commands::this_machine;
@@ -67,7 +69,8 @@ fn prepare(args: &LiveArgs, remembers: usize) -> Result<Prepared> {
         schedutil: live::governor::is_schedutil(&machine, &here::sysfs()),
     };
     let budget = args.budget.unwrap_or(AFFINITY_BUDGET);
-    Ok(Prepared { policy, machine, config: Config { mechanism, budget, sysfs: here::sysfs() } })
+    let config = Config { mechanism, budget, sysfs: here::sysfs(), model: args.estimator.clone() };
+    Ok(Prepared { policy, machine, config })
 }
 
 /// The machine that was named, else as it was detected.
@@ -93,6 +96,26 @@ pub fn machine(named: Option<&str>) -> Result<Machine> {
         )));
     }
     Ok(machine)
+}
+
+/// Says where a policy that goes by speedup factors has them from, or that it goes by none.
+fn say_factors(args: &LiveArgs, policy: &Chosen, session: &dyn live::Session) {
+    let goes_by_factors = registry::ENTRIES
+        .iter()
+        .any(|entry| entry.name == policy.system() && entry.has(Trait::NeedsFactors));
+    if goes_by_factors {
+        say("note", &format!("speedup factors: {}", session.factors()));
+    } else if args.estimator.is_some() {
+        let label = &policy.label;
+        say("note", &format!("{label} goes by no speedup factors: --estimator changes nothing"));
+    }
+}
+
+/// Says which threads could not be counted for.
+fn say_uncounted(finished: &live::Finished) {
+    if let Some(uncounted) = &finished.uncounted {
+        say("note", uncounted);
+    }
 }
 
 fn watch_options(args: &LiveArgs) -> watch::Options {
@@ -125,7 +148,8 @@ fn begin(
     let Prepared { policy, machine, config } = prepared;
     let session = Session::begin(watcher, machine, (policy.name(), policy.make()?), config)
         .map_err(|error| match error {
-            SessionError::Refused { .. } => Failure::input(error),
+            SessionError::Refused { .. }
+            | SessionError::Estimating(EstimatingError::Model(_)) => Failure::input(error),
             _ => Failure::Failed(error.into()),
         })?;
     let recovered = session.recovered();

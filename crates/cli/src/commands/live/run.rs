@@ -15,7 +15,9 @@ use rustix::process::{Pid, set_child_subreaper};
 use super::backend::{Choice, Members, Scope, Whose};
 use super::energy::Watched;
 use super::record::{Of, Run, shortened};
-use super::{Prepared, backend, begin, prepare, unwatchable, watch_options};
+use super::{
+    Prepared, backend, begin, prepare, say_factors, say_uncounted, unwatchable, watch_options,
+};
 use crate::args::live::RunLiveArgs;
 use crate::commands::simulate::threads;
 use crate::error::{Failure, Result, say};
@@ -38,6 +40,9 @@ pub fn run(args: &RunLiveArgs) -> Result<ExitCode> {
     let held = hold(program, rest, &signals)?;
     let sysfs = prepared.config.sysfs.clone();
     let (mut session, policy) = begin_session(args, prepared, Tid(held.id() as i32))?;
+    if !args.quiet {
+        say_factors(&args.live, &policy, &*session);
+    }
     // Its thread must have no more privileges than the session keeps.
     let sensors = Watched::begin(&sysfs);
     let mut program = match held.begin() {
@@ -144,6 +149,9 @@ fn report(
     };
     let mut record = run.record(finished);
     sensors.tell(&mut record, finished);
+    if !args.quiet {
+        say_uncounted(finished);
+    }
     if let Some(file) = file {
         let text =
             serde_json::to_vec_pretty(&record).map_err(|error| Failure::Failed(error.into()))?;

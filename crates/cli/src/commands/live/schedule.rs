@@ -24,7 +24,10 @@ use super::energy::Watched;
 use super::listener::Listener;
 use super::record::{Of, Run, shortened};
 use super::statistics::{Identity, Snapshot, Statistics};
-use super::{Prepared, backend, begin, monitor, prepare, unwatchable, watch_options};
+use super::{
+    Prepared, backend, begin, monitor, prepare, say_factors, say_uncounted, unwatchable,
+    watch_options,
+};
 use crate::args::live::ScheduleArgs;
 use crate::commands::simulate::threads;
 use crate::error::{Failure, Result, say};
@@ -62,6 +65,7 @@ pub fn run(args: &ScheduleArgs) -> Result<ExitCode> {
         "note",
         &format!("scheduling {what} under {}; {}; Ctrl-C ends it", policy.label, session.source()),
     );
+    say_factors(&args.live, &policy, &*session);
     let started = Instant::now();
     let mut schedule = Schedule {
         args,
@@ -259,6 +263,7 @@ fn report(
         Run { workloads: vec![what.to_owned()], policy, threads: args.threads, time: Of::Session };
     let mut record = run.record(finished);
     sensors.tell(&mut record, finished);
+    say_uncounted(finished);
     if args.json {
         print_json(&record)
     } else {

@@ -164,6 +164,7 @@ mod tests {
             kind: perf::TYPE_SOFTWARE,
             instructions: 1,
             cycles: 0,
+            named: [None; evenkeel_estimate::Event::ALL.len()],
         }
     }
 

@@ -10,6 +10,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use evenkeel_estimate::Event;
+use evenkeel_machine::{KindId, Machine};
+
+use super::codes::names;
 use crate::observe::watch::Cpu;
 
 /// A PMU of cores.
@@ -25,6 +29,8 @@ pub struct Pmu {
     pub(super) instructions: u64,
     /// Its event for cycles.
     pub(super) cycles: u64,
+    /// By event, what sysfs says of it.
+    pub(super) named: [Option<u64>; Event::ALL.len()],
 }
 
 /// Why there are no PMUs to count with.
@@ -55,10 +61,6 @@ pub enum PmuError {
 }
 
 const DEVICES: &str = "bus/event_source/devices";
-
-/// What the event is called; the first that is there.
-const INSTRUCTIONS: [&str; 2] = ["instructions", "inst_retired"];
-const CYCLES: [&str; 3] = ["cpu-cycles", "cpu_cycles", "cycles"];
 
 /// True if a PMU of this name counts for cores (and not for caches, buses or memory controllers).
 fn is_of_cores(name: &str) -> bool {
@@ -127,9 +129,20 @@ fn pmu(device: &Path, name: String) -> Result<Pmu, PmuError> {
         name,
         cpus,
         kind,
-        instructions: event(device, &INSTRUCTIONS)?,
-        cycles: event(device, &CYCLES)?,
+        instructions: event(device, names(Event::Instructions))?,
+        cycles: event(device, names(Event::Cycles))?,
+        named: Event::ALL.map(|it| event(device, names(it)).ok()),
     })
+}
+
+/// The kind that all CPUs of a PMU are of; `None` where they are of several.
+#[must_use]
+pub fn kind_of(pmu: &Pmu, machine: &Machine) -> Option<KindId> {
+    let cpus = pmu.cpus.as_ref()?;
+    let counted = machine.cores.iter().filter(|core| cpus.iter().any(|cpu| cpu.0 == core.cpu));
+    let mut kinds = counted.map(|core| core.kind);
+    let first = kinds.next()?;
+    kinds.all(|kind| kind == first).then_some(first)
 }
 
 /// The PMUs of the machine's cores, by name. `sysfs` is what stands for `/sys`.

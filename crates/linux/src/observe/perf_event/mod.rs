@@ -3,7 +3,7 @@
 
 mod sys;
 
-pub use sys::{Ring, Target, enable, open, set_output};
+pub use sys::{Ring, Target, disable, enable, open, set_output};
 
 /// `PERF_TYPE_SOFTWARE`.
 pub const TYPE_SOFTWARE: u32 = 1;

@@ -14,9 +14,10 @@ use std::{
 
 use super::Attr;
 
-/// `_IO('$', 0)`: enable; `_IO('$', 3)`: reset is not used; `_IO('$', 5)`: send records to another
-/// event's ring.
+/// `_IO('$', 0)`: enable; `_IO('$', 1)`: disable; `_IO('$', 5)`: send records to another event's
+/// ring.
 const IOC_ENABLE: u32 = 0x2400;
+const IOC_DISABLE: u32 = 0x2401;
 const IOC_SET_OUTPUT: u32 = 0x2405;
 
 const FLAG_PID_CGROUP: libc::c_ulong = 1 << 2;
@@ -69,7 +70,7 @@ pub fn open(
 }
 
 fn ioctl(event: BorrowedFd<'_>, request: u32, argument: i32) -> io::Result<()> {
-    // SAFETY: both requests that this file makes take a number, not a pointer.
+    // SAFETY: the requests that this file makes take a number, not a pointer.
     let done = unsafe { libc::ioctl(event.as_raw_fd(), request.into(), argument) };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
@@ -80,6 +81,14 @@ fn ioctl(event: BorrowedFd<'_>, request: u32, argument: i32) -> io::Result<()> {
 /// Those of `ioctl(2)`.
 pub fn enable(event: BorrowedFd<'_>) -> io::Result<()> {
     ioctl(event, IOC_ENABLE, 0)
+}
+
+/// Has an event count no longer, until it is enabled again.
+///
+/// # Errors
+/// Those of `ioctl(2)`.
+pub fn disable(event: BorrowedFd<'_>) -> io::Result<()> {
+    ioctl(event, IOC_DISABLE, 0)
 }
 
 /// Sends the records of `event` to the ring of `carrier`, which must be of the same CPU and clock.

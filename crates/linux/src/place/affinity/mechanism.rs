@@ -15,7 +15,9 @@ use super::kernel::{Class, Kernel};
 use super::overflow::Overflow;
 use super::queue::Queue;
 use super::thread::{Mask, Thread};
+use crate::observe::counters::PerfEvents;
 use crate::observe::watch::{Cpu, Seen, Tid};
+use crate::place::live::estimating::{Estimating, has_run};
 use crate::place::live::milestones::Milestones;
 use crate::place::live::roster::{Begun, Roster, put};
 use crate::place::live::speedups::{capacity_ratio, factors_of};
@@ -346,6 +348,13 @@ impl<K: Kernel> Mechanism<K> {
     /// Speedup factors of a thread as an estimator has them now, relative to the slowest kind.
     pub fn estimate(&mut self, thread: ThreadId, factors: PerKind<f32>) {
         self.set_speedup(thread, factors);
+    }
+
+    /// Has counters read, and takes in the factors that they tell. `at`: `CLOCK_MONOTONIC`.
+    pub fn estimate_by<P: PerfEvents>(&mut self, estimating: &mut Estimating<P>, at: Nanos) {
+        let ran = |thread: &ThreadId| has_run(&self.stats[thread.index()]);
+        let threads: Vec<_> = self.live().filter(|(thread, _)| ran(thread)).collect();
+        estimating.read(at, threads.into_iter(), |thread, factors| self.estimate(thread, factors));
     }
 
     pub(super) fn allowed(&self, thread: ThreadId, core: CoreId) -> bool {

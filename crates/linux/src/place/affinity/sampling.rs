@@ -9,7 +9,7 @@ use evenkeel_policy::{State, ThreadId};
 use super::Mechanism;
 use super::kernel::Kernel;
 use crate::observe::counters::{
-    IpcSampler, OnPmu, Pmu, RunState, ThreadCounters, ThreadTimes, Times, pmus,
+    IpcSampler, OnPmu, Pmu, RunState, ThreadCounters, ThreadTimes, Times, kind_of, pmus,
 };
 use crate::observe::watch::{Source, Tid};
 
@@ -51,22 +51,17 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// For a source of events, and the counters that the machine has.
-    pub fn new(source: Source, sysfs: &Path, machine: &evenkeel_machine::Machine) -> Self {
+    /// For a source of events, and the counters that the machine has, unless a model goes by them.
+    pub fn new(
+        source: Source,
+        sysfs: &Path,
+        machine: &evenkeel_machine::Machine,
+        by_model: bool,
+    ) -> Self {
         // No counters: speedup factors are then what capacities, or names of programs, say.
-        let mut pmus = pmus(sysfs).unwrap_or_default();
+        let mut pmus = if by_model { Vec::new() } else { pmus(sysfs).unwrap_or_default() };
         pmus.truncate(ThreadCounters::MOST_PMUS);
-        let kind_of = |pmu: &Pmu| {
-            let cpus = pmu.cpus.as_ref()?;
-            let mut kinds = machine
-                .cores
-                .iter()
-                .filter(|core| cpus.iter().any(|cpu| cpu.0 == core.cpu))
-                .map(|core| core.kind);
-            let first = kinds.next()?;
-            kinds.all(|kind| kind == first).then_some(first)
-        };
-        let kinds = pmus.iter().map(kind_of).collect();
+        let kinds = pmus.iter().map(|pmu| kind_of(pmu, machine)).collect();
         Self {
             times: source != Source::Perf,
             pmus,
@@ -75,6 +70,11 @@ impl Sampling {
             open: Vec::new(),
             last_counts: Nanos::ZERO,
         }
+    }
+
+    /// True if instructions are counted on each kind.
+    pub fn counts(&self) -> bool {
+        !self.pmus.is_empty()
     }
 
     /// True if run times must be asked for.

@@ -11,8 +11,10 @@ use std::fs;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use evenkeel_estimate::Model;
 use evenkeel_machine::{CoreId, Machine, Nanos, parse_cpus};
 use evenkeel_policy::Policy;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -22,9 +24,11 @@ use super::journal::{Journal, Recovered, directory, make_directory, recover};
 use super::kernel::{Kernel, Linux};
 use super::sampling::Sampling;
 use super::{Mechanism, Options};
+use crate::observe::counters::KernelEvents;
 use crate::observe::watch::{Seen, WatchError, Watcher, now};
+use crate::place::live::estimating::{Estimating, EstimatingError};
 use crate::place::live::look_interval::LookInterval;
-use crate::place::live::{self, Cost, Finished, Refusal, Totals, stay_on_fast_cores};
+use crate::place::live::{self, Cost, FactorSource, Finished, Refusal, Totals, stay_on_fast_cores};
 
 /// Time between looks while threads come and go on cores.
 const LOOK_INTERVAL: Nanos = Nanos::from_millis(4);
@@ -50,6 +54,8 @@ pub struct Config {
     pub budget: f64,
     /// Root of sysfs.
     pub sysfs: PathBuf,
+    /// Tells speedup factors from counters.
+    pub model: Option<Arc<Model>>,
 }
 
 /// A session that cannot begin or go on.
@@ -77,6 +83,9 @@ pub enum SessionError {
     /// The watcher.
     #[error(transparent)]
     Watch(#[from] WatchError),
+    /// The model, or its counters.
+    #[error(transparent)]
+    Estimating(#[from] EstimatingError),
     /// Waiting.
     #[error("cannot wait: {0}")]
     Wait(io::Error),
@@ -94,6 +103,7 @@ const SWITCH_WINDOW: Nanos = Nanos::from_millis(100);
 pub struct Session {
     watcher: Watcher,
     sampling: Sampling,
+    estimating: Option<Estimating<KernelEvents>>,
     mechanism: Mechanism<Linux>,
     journal: Journal,
     recovered: Recovered,
@@ -128,18 +138,24 @@ impl Session {
         limit.current = limit.maximum;
         // Without, some threads are not sampled where the source tells no switches.
         let _ = setrlimit(Resource::Nofile, limit);
+        let estimating = config.model.as_deref().map(|model| {
+            Estimating::new(KernelEvents, model, &machine, &config.sysfs)
+        });
+        let estimating = estimating.transpose()?;
         let mut kernel = Linux::new();
         let recovered = recover(&path, &mut kernel).map_err(failed)?;
         let journal = Journal::create(&path).map_err(failed)?;
         config.mechanism.park &= kernel.can_park();
         let at = now();
         let called = machine.name.clone();
-        let sampling = Sampling::new(watcher.source(), &config.sysfs, &machine);
+        let sampling = 
+            Sampling::new(watcher.source(), &config.sysfs, &machine, estimating.is_some());
         let mechanism = Mechanism::new(kernel, machine, policy, config.mechanism.clone(), at)
             .map_err(|why| SessionError::Refused { policy: name.into(), machine: called, why })?;
         Ok(Self {
             watcher,
             sampling,
+            estimating,
             mechanism,
             journal,
             recovered,
@@ -172,6 +188,11 @@ impl Session {
         };
         self.last = now();
         self.sampling.sample(&mut self.mechanism, self.last);
+        if let Some(estimating) = &mut self.estimating
+            && self.last >= estimating.due()
+        {
+            self.mechanism.estimate_by(estimating, self.last);
+        }
         self.mechanism.look(self.last, &self.seen);
         if stopped {
             self.mechanism.forget_cores(self.last);
@@ -356,6 +377,7 @@ impl live::Session for Session {
             busy: mechanism.busy().to_vec(),
             totals: mechanism.totals(),
             cost,
+            uncounted: self.estimating.as_ref().and_then(Estimating::uncounted),
             missed,
             reactions: self.reactions,
         }
@@ -363,6 +385,14 @@ impl live::Session for Session {
 
     fn source(&self) -> String {
         self.watcher.describe().to_string()
+    }
+
+    fn factors(&self) -> FactorSource {
+        match (&self.estimating, self.sampling.counts()) {
+            (Some(_), _) => FactorSource::Model,
+            (None, true) => FactorSource::Sampled,
+            (None, false) => FactorSource::Capacities,
+        }
     }
 
     fn is_over(&self) -> bool {

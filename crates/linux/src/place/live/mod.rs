@@ -1,6 +1,7 @@
 //! What live mechanisms have in common: they place real threads of a Linux machine, tell a policy
 //! of them, and account for what they did.
 
+pub mod estimating;
 pub mod governor;
 pub mod look_interval;
 pub mod milestones;
@@ -8,6 +9,7 @@ pub mod roster;
 pub mod speedups;
 
 use std::error::Error;
+use std::fmt;
 use std::os::fd::AsFd;
 
 use evenkeel_machine::{KindId, Machine, Nanos};
@@ -116,9 +118,36 @@ pub trait Session {
     /// Threads that have not ended, and how many of them run or wait for a core.
     fn alive(&self) -> (usize, usize);
 
+    /// Where speedup factors come from.
+    fn factors(&self) -> FactorSource;
+
     /// How often it had to begin anew, because CPUs came or went.
     fn restarts(&self) -> u32 {
         0
+    }
+}
+
+/// Where a session has the speedup factors of threads from, where none is given by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FactorSource {
+    /// A model, from counters.
+    Model,
+    /// Instructions per second on each kind of core.
+    Sampled,
+    /// The capacities of the cores: there is nothing that counts.
+    Capacities,
+}
+
+impl fmt::Display for FactorSource {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Self::Model => "what the model tells from counters",
+            Self::Sampled => "instructions per second on each kind of core",
+            Self::Capacities => {
+                "--speedup, else the cores' capacities, the same for all: this machine has no \
+                 counters"
+            }
+        })
     }
 }
 
@@ -150,6 +179,8 @@ pub struct Finished {
     pub totals: Totals,
     /// What it cost.
     pub cost: Cost,
+    /// Threads that could not be counted for, and why, where a model goes by counters.
+    pub uncounted: Option<String>,
     /// Records that the kernel had no room for.
     pub missed: u64,
     /// From the start of each thread to its first placement, ascending; without the first threads

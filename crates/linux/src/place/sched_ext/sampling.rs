@@ -1,8 +1,11 @@
 //! Threads get their speedup factors from what they have retired.
 
+use evenkeel_machine::Nanos;
 use evenkeel_policy::ThreadId;
 
 use super::mechanism::Mechanism;
+use crate::observe::counters::PerfEvents;
+use crate::place::live::estimating::{Estimating, has_run};
 
 impl Mechanism {
     /// Looks at what a thread has retired, if it is time to.
@@ -17,5 +20,13 @@ impl Mechanism {
         if let Some(factors) = known {
             self.estimate(thread, factors);
         }
+    }
+
+    /// Has counters read, and takes in the factors that they tell.
+    pub(super) fn estimate_by<P: PerfEvents>(&mut self, estimating: &mut Estimating<P>, at: Nanos) {
+        let tid = |&thread: &ThreadId| (thread, self.threads[thread.index()].tid);
+        let ran = |thread: &&ThreadId| has_run(&self.stats[thread.index()]);
+        let threads: Vec<_> = self.live.iter().filter(ran).map(tid).collect();
+        estimating.read(at, threads.into_iter(), |thread, factors| self.estimate(thread, factors));
     }
 }

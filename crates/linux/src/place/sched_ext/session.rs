@@ -15,12 +15,15 @@ use std::error::Error;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
+use evenkeel_estimate::Model;
 use evenkeel_machine::{CoreId, Machine, Nanos};
 use evenkeel_policy::{Interest, Policy};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::mm::{MlockAllFlags, mlockall};
+use rustix::process::{Resource, getrlimit, setrlimit};
 
 use super::load::{Ended, KernelSide, Setup};
 use super::mechanism::{Mechanism, Options};
@@ -28,9 +31,11 @@ use super::restarts::Restarts;
 use super::shared::pending;
 use super::support::hotplug_sequence;
 use super::{LoadError, counters, support};
+use crate::observe::counters::KernelEvents;
 use crate::observe::watch::now;
+use crate::place::live::estimating::{Estimating, EstimatingError};
 use crate::place::live::look_interval::LookInterval;
-use crate::place::live::{self, Cost, Finished, Refusal, Totals, stay_on_fast_cores};
+use crate::place::live::{self, Cost, FactorSource, Finished, Refusal, Totals, stay_on_fast_cores};
 
 /// Time between looks while there is something to see.
 const LOOK_INTERVAL: Nanos = Nanos::from_millis(4);
@@ -54,6 +59,8 @@ pub struct Config {
     pub watchdog: Option<Nanos>,
     /// Root of sysfs.
     pub sysfs: PathBuf,
+    /// Tells speedup factors from counters.
+    pub model: Option<Arc<Model>>,
 }
 
 /// A session that cannot begin or go on.
@@ -72,6 +79,9 @@ pub enum SessionError {
     /// The kernel side.
     #[error(transparent)]
     Load(#[from] LoadError),
+    /// The model, or its counters.
+    #[error(transparent)]
+    Estimating(#[from] EstimatingError),
     /// The kernel has ended it.
     #[error("the kernel has ended the scheduler: \
              {}{}{}", .0.reason, colon(&.0.message), .0.message)]
@@ -88,6 +98,7 @@ fn colon(text: &str) -> &'static str {
 /// A session over sched_ext: the kernel side and the mechanism at work.
 pub struct Session {
     mechanism: Mechanism,
+    estimating: Option<Estimating<KernelEvents>>,
     config: Config,
     look_interval: LookInterval,
     last: Nanos,
@@ -111,6 +122,14 @@ impl Session {
         // have to.
         let _ = mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE);
         stay_on_fast_cores(&machine);
+        let mut limit = getrlimit(Resource::Nofile);
+        limit.current = limit.maximum;
+        // Without, some threads have no counters, which is said.
+        let _ = setrlimit(Resource::Nofile, limit);
+        let estimating = config.model.as_deref().map(|model| {
+            Estimating::new(KernelEvents, model, &machine, &config.sysfs)
+        });
+        let estimating = estimating.transpose()?;
         let setup = setup(&config, &machine);
         let kernel = KernelSide::load(setup)?;
         let at = now();
@@ -128,6 +147,7 @@ impl Session {
         let at = now();
         Ok(Self {
             mechanism,
+            estimating,
             look_interval: LookInterval::new(config.budget, at),
             config,
             last: at,
@@ -144,6 +164,11 @@ impl Session {
         let at = now();
         self.last = at;
         let unseen = self.mechanism.kernel().globals().unseen.load(Relaxed);
+        if let Some(estimating) = &mut self.estimating
+            && at >= estimating.due()
+        {
+            self.mechanism.estimate_by(estimating, at);
+        }
         let seen = self.mechanism.look(at)?;
         if unseen & pending::STARTED != 0 {
             self.look_interval.started(at);
@@ -161,11 +186,13 @@ impl Session {
         let mut earliest = self.last.saturating_add(self.look_interval.least(at));
         let is_quiet = self.mechanism.is_quiet();
         let calm = self.last.saturating_add(if is_quiet { HEARTBEAT_INTERVAL } else { self.quiet });
+        let counters = self.estimating.as_ref().map_or(Nanos::MAX, Estimating::due);
         let due = self
             .mechanism
             .due()
             .unwrap_or(Nanos::MAX)
             .min(calm)
+            .min(counters)
             .max(self.last.saturating_add(self.look_interval.unasked(at, 1)))
             .min(at.saturating_add(within));
         let globals = self.mechanism.kernel().globals();
@@ -272,6 +299,7 @@ impl live::Session for Session {
             busy,
             totals,
             cost: self.look_interval.cost(at),
+            uncounted: self.estimating.as_ref().and_then(Estimating::uncounted),
             missed,
             reactions: Vec::new(),
         }
@@ -281,6 +309,14 @@ impl live::Session for Session {
         let counts =
             if self.mechanism.kernel().counts() { ", with counters of instructions" } else { "" };
         format!("the kernel's scheduler, sched_ext{counts}")
+    }
+
+    fn factors(&self) -> FactorSource {
+        match (&self.estimating, self.mechanism.kernel().counts()) {
+            (Some(_), _) => FactorSource::Model,
+            (None, true) => FactorSource::Sampled,
+            (None, false) => FactorSource::Capacities,
+        }
     }
 
     fn is_over(&self) -> bool {
@@ -311,7 +347,11 @@ fn setup(config: &Config, machine: &Machine) -> Setup {
         partial: config.partial,
         watchdog: config.watchdog,
         hotplug: hotplug_sequence(&config.sysfs),
-        counters: counters::open(&config.sysfs, machine),
+        // A model goes by counters of its own.
+        counters: match config.model {
+            Some(_) => None,
+            None => counters::open(&config.sysfs, machine),
+        },
     }
 }
 

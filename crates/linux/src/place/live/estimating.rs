@@ -1,0 +1,242 @@
+//! Speedup factors of real threads from a model and their counters, for both mechanisms.
+//!
+//! Every [`PERIOD`] each thread's counters are read, on each kind of core that it has run on since,
+//! and the next set of events counts there. What is told holds until the next whole round.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+use evenkeel_estimate::{
+    Counters, Event, LEAST_TIME, MachineModel, Model, ModelError, PERIOD, Watched, modelled,
+};
+use evenkeel_machine::{Kind, Machine, Nanos, PerKind};
+use evenkeel_policy::{ThreadId, ThreadStats};
+
+use crate::observe::counters::{Groups, Look, PerfEvents, Pmu, PmuError, kind_of, pmus};
+use crate::observe::watch::Tid;
+
+/// Counters of a kind whose file says nothing of them: those of an Intel core whose second thread
+/// is in use, with two of their own. Ours; the kernel refuses what is too much.
+const GENERAL: usize = 4;
+/// So often a lost group is opened anew.
+const MOST_LOSSES: u32 = 3;
+
+/// Why a model cannot go by the counters of a machine.
+#[derive(Debug, thiserror::Error)]
+pub enum EstimatingError {
+    /// The machine has no counters.
+    #[error(transparent)]
+    Pmu(#[from] PmuError),
+    /// The model says nothing of it.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// No PMU counts for the cores of one kind alone.
+    #[error("no PMU counts for {0} alone, so counters do not tell its share")]
+    NoPmu(String),
+    /// The kernel refuses.
+    #[error("{pmu}: the kernel does not count {event}: {source}")]
+    Refused {
+        /// The PMU.
+        pmu: String,
+        /// The event.
+        event: Event,
+        /// `EACCES`: `kernel.perf_event_paranoid` above 2 and no `CAP_PERFMON`; `ENOENT`: the PMU
+        /// has no such event; `EINVAL`: it cannot count so many at once.
+        source: io::Error,
+    },
+}
+
+/// Counters of threads, and the model that goes by them.
+#[derive(Debug)]
+pub struct Estimating<P: PerfEvents> {
+    perf: P,
+    model: MachineModel,
+    /// By the kinds' rank on the machine.
+    pmus: Vec<Pmu>,
+    threads: Vec<Option<Thread<P::Event>>>,
+    last: Nanos,
+    told: u64,
+    uncounted: Uncounted,
+}
+
+/// Threads that could not be counted for.
+#[derive(Debug, Default)]
+struct Uncounted {
+    threads: u64,
+    /// What the kernel said of the first.
+    first: Option<String>,
+}
+
+impl fmt::Display for Uncounted {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let why = self.first.as_deref().unwrap_or_default();
+        let threads = if self.threads == 1 { "thread" } else { "threads" };
+        write!(f, "no counters for {} {threads}: {why}", self.threads)
+    }
+}
+
+/// What is known of a thread.
+#[derive(Debug)]
+struct Thread<E> {
+    tid: Tid,
+    /// By kind; none where they were lost too often.
+    groups: Vec<Option<Groups<E>>>,
+    losses: u32,
+    watched: Watched,
+    is_there: bool,
+}
+
+impl<P: PerfEvents> Estimating<P> {
+    /// For a machine, whose PMUs `sysfs` names. Tries all events on the calling thread.
+    ///
+    /// # Errors
+    /// See [`EstimatingError`].
+    pub fn new(
+        perf: P,
+        model: &Model,
+        machine: &Machine,
+        sysfs: &Path,
+    ) -> Result<Self, EstimatingError> {
+        let kinds: Vec<(&str, Counters)> =
+            machine.kinds.iter().map(|kind| (kind.name.as_str(), counters(kind))).collect();
+        let model = MachineModel::new(model, &kinds)?;
+        let found = pmus(sysfs)?;
+        let of_kind = |rank: usize| {
+            let is_of = |pmu: &&Pmu| kind_of(pmu, machine).is_some_and(|it| it.index() == rank);
+            let pmu = found.iter().find(is_of);
+            pmu.cloned().ok_or_else(|| EstimatingError::NoPmu(machine.kinds[rank].name.clone()))
+        };
+        let pmus = (0..kinds.len()).map(of_kind).collect::<Result<Vec<_>, _>>()?;
+        let mut this = Self {
+            perf,
+            model,
+            pmus,
+            threads: Vec::new(),
+            last: Nanos::ZERO,
+            told: 0,
+            uncounted: Uncounted::default(),
+        };
+        let own = Tid(rustix::thread::gettid().as_raw_nonzero().get());
+        for kind in 0..this.pmus.len() {
+            this.open(own, kind).map_err(|(event, source)| EstimatingError::Refused {
+                pmu: this.pmus[kind].name.clone(),
+                event,
+                source,
+            })?;
+        }
+        Ok(this)
+    }
+
+    fn open(&mut self, tid: Tid, kind: usize) -> Result<Groups<P::Event>, (Event, io::Error)> {
+        Groups::open(&mut self.perf, &self.pmus[kind], self.model.sets(kind), tid)
+    }
+
+    /// When counters are to be read next.
+    #[must_use]
+    pub fn due(&self) -> Nanos {
+        self.last.saturating_add(PERIOD)
+    }
+
+    /// How many whole rounds have told factors.
+    #[must_use]
+    pub fn told(&self) -> u64 {
+        self.told
+    }
+
+    /// Threads that could not be counted for, and why; `None` where there was none.
+    #[must_use]
+    pub fn uncounted(&self) -> Option<String> {
+        (self.uncounted.threads > 0).then(|| self.uncounted.to_string())
+    }
+
+    /// Reads the counters of these threads, which are all that there are, and tells the factors of
+    /// those whose round is whole. Counters of others are closed.
+    pub fn read(
+        &mut self,
+        at: Nanos,
+        threads: impl Iterator<Item = (ThreadId, Tid)>,
+        mut tell: impl FnMut(ThreadId, PerKind<f32>),
+    ) {
+        self.last = at;
+        for (thread, tid) in threads {
+            if self.threads.len() <= thread.index() {
+                self.threads.resize_with(thread.index() + 1, || None);
+            }
+            match self.threads[thread.index()].take().filter(|known| known.tid == tid) {
+                Some(mut known) => {
+                    known.is_there = true;
+                    if let Some(factors) = self.look(&mut known) {
+                        self.told += 1;
+                        tell(thread, factors);
+                    }
+                    self.threads[thread.index()] = Some(known);
+                }
+                None => self.threads[thread.index()] = Some(self.begin(tid)),
+            }
+        }
+        for slot in &mut self.threads {
+            if slot.as_mut().is_some_and(|thread| !std::mem::take(&mut thread.is_there)) {
+                *slot = None;
+            }
+        }
+    }
+
+    fn begin(&mut self, tid: Tid) -> Thread<P::Event> {
+        let mut refused = None;
+        let mut groups = Vec::with_capacity(self.pmus.len());
+        for kind in 0..self.pmus.len() {
+            let opened = self.open(tid, kind);
+            groups.push(opened.map_err(|error| refused = Some(error)).ok());
+        }
+        if let Some((event, error)) = refused {
+            // One that has ended meanwhile is not missed.
+            if error.raw_os_error() != Some(libc::ESRCH) {
+                self.uncounted.threads += 1;
+                self.uncounted.first.get_or_insert_with(|| format!("{event}: {error}"));
+            }
+        }
+        Thread { tid, groups, losses: 0, watched: Watched::default(), is_there: true }
+    }
+
+    fn look(&mut self, thread: &mut Thread<P::Event>) -> Option<PerKind<f32>> {
+        let mut told = None;
+        for kind in 0..self.pmus.len() {
+            let Some(groups) = &mut thread.groups[kind] else { continue };
+            let events = self.model.set(&thread.watched, kind);
+            let turned = match groups.take(&mut self.perf, events) {
+                Look::TooShort => continue,
+                Look::Counts(counts) => {
+                    told = self.model.sample(&mut thread.watched, kind, &counts).or(told);
+                    let next = thread.watched.set(kind);
+                    next == groups.counting() || groups.turn(&mut self.perf, next).is_ok()
+                }
+                Look::Lost => false,
+            };
+            if !turned {
+                thread.losses += 1;
+                thread.watched.begin_anew(kind);
+                let again = thread.losses < MOST_LOSSES;
+                thread.groups[kind] = None;
+                if again {
+                    thread.groups[kind] = self.open(thread.tid, kind).ok();
+                }
+            }
+        }
+        told
+    }
+}
+
+/// True if a thread has run for long enough to be counted for: most threads of a machine sleep.
+#[must_use]
+pub fn has_run(stats: &ThreadStats) -> bool {
+    stats.time_on.0.iter().map(|time| time.0).sum::<u64>() >= LEAST_TIME.0
+}
+
+/// What a kind can count at once.
+fn counters(kind: &Kind) -> Counters {
+    kind.core.as_ref().map_or_else(
+        || Counters { general: GENERAL, fixed: vec![Event::Instructions, Event::Cycles] },
+        modelled::counters,
+    )
+}
