@@ -28,7 +28,7 @@ SCHED_EXT = $$(./tests/features.sh)
 COMPARE_BPF = $$(command -v clang-19 >/dev/null && echo EVENKEEL_BPF=compare)
 
 .PHONY: demo test install-c uninstall-c dist dist-aarch64 dist-check race apps-test vm-test \
-        vm-test-long bench bench-lab bench-live bench-vm bench-programs bench-vm-lab bench-factors \
+        vm-test-long bench bench-lab bench-live bench-vm bench-programs bench-vm-lab bench-factors bench-counters \
         bench-runtime lint docs-check docs-update book hot-paths hot-paths-update fmt man
 
 # On a model of the Odroid-XU3: a table, a page with plots and timelines, a trace of one run.
@@ -162,6 +162,10 @@ bench-factors:
 	./tests/setup-programs.sh gzip bzip2 xz-utils zstd flac perl-base mawk coreutils minisat glpk-utils
 	$(CARGO) build --release -p evenkeel
 	python3 tests/sample_programs.py $(BUILT)/release/evenkeel docs/benchmarks/factors.md
+
+# What going by a model costs: half a minute. Writes docs/benchmarks/counters.md.
+bench-counters:
+	EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks/counters.md $(CARGO) bench -p evenkeel-linux --bench counters
 
 # How steady the cores of evenkeel vm are, and what the kernel's own scheduler makes of them: some
 # five minutes on a quiet machine, as root.

@@ -6,6 +6,7 @@ mod bad_input;
 mod baselines;
 mod commands;
 mod detect;
+mod estimator;
 mod factors;
 mod files;
 mod habits;

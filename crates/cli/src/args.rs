@@ -197,15 +197,19 @@ Exit codes: the command's, 128 + signal where one ended it, 127 where it is not 
     /// Count what a program does on each kind of core: a trace for train and predict
     #[command(after_help = "\
 Examples:
+  evenkeel sample -o gzip.json -- gzip -kf big.tar
   evenkeel sample --by cachegrind -m odroid-xu3 -o gzip.json -- gzip -kf big.tar
   evenkeel sample --by cachegrind -m alder-lake -- python3 -c 'print(2**9999)'
   evenkeel sample --by cachegrind -m my-board.toml --json -- ./program \\
       | jq '.kinds[] | {name, factor}'
 
+By counters, on a hybrid that has them, the program is run on each kind of core, once for each set of events that can be counted at once. \
+Counts are of the program's own instructions and all that it forks, which takes no privilege where kernel.perf_event_paranoid is 2 or less.
+
 By cachegrind (apt install valgrind) the program is run two or three times, until the caches of all kinds have been there, 20 to 100 times slower, \
 with empty input; its output is shown once. Cycles are modelled from its misses and the machine file's [kinds.core].
 
-Exit codes: 0 done, 1 where the program failed or valgrind is not there, 2 for wrong usage or bad input, 128 + signal where one ended it.")]
+Exit codes: 0 done, 1 where the program failed or nothing can count, 2 for wrong usage or bad input, 128 + signal where one ended it.")]
     Sample(factors::SampleArgs),
     /// Train a model that tells speedup factors from counters
     #[command(after_help = "\

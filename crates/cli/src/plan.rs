@@ -210,6 +210,8 @@ impl Plan {
         };
         let names: Vec<String> =
             args.workloads.iter().map(|name| workloads::canonical(name)).collect();
+        // The model first, before anything is said of workloads.
+        evenkeel_sim::check_estimator(&used, &[], &config).map_err(Failure::input)?;
         let by_counters = matches!(config.estimator, Estimator::Trained(_));
         let has_characters = args.characters || by_counters;
         let load = |names: &[String], scale: &ScaleArgs| -> Result<Vec<Application>> {

@@ -22,6 +22,7 @@ mod rounds;
 mod sets;
 mod trace;
 pub mod training;
+pub mod windows;
 
 pub use accuracy::Accuracy;
 pub use metric::{Counts, Event, METRICS, Metric, MetricValues};

@@ -14,12 +14,17 @@ pub struct SampleArgs {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// What counts
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, default_value = "counters")]
     pub by: Counter,
-    /// Machine whose cores are modelled: a name, a file, or - for stdin. Its file has to say how
-    /// they are built
+    /// By counters: this machine as a file [default: $EVENKEEL_MACHINE, else what `evenkeel detect`
+    /// finds]. By cachegrind: the machine whose cores are modelled, a name, a file, or - for
+    /// stdin; its file has to say how they are built
     #[arg(short, long)]
-    pub machine: String,
+    pub machine: Option<String>,
+    /// By counters: instructions of a window
+    #[arg(long, value_name = "N", default_value = "200000000",
+        value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
+    pub window: u64,
     /// Name of the program in the file [default: that of its file]
     #[arg(long)]
     pub name: Option<String>,
@@ -34,6 +39,9 @@ pub struct SampleArgs {
 /// What counts events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Counter {
+    /// The hardware's counters, on each kind of this machine's cores in turn, and once for each set
+    /// of events that can be counted at once
+    Counters,
     /// Valgrind's simulation of caches and branches; cycles are modelled
     Cachegrind,
 }

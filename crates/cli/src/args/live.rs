@@ -128,8 +128,24 @@ pub struct RunLiveArgs {
 
 /// Flags that --monitor, which only observes, refuses.
 const NOT_MONITORED: [&str; 18] = [
-    "policy", "settings", "machine", "backend", "speedups", "estimator", "source", "no_park", "grace",
-    "watchdog", "budget", "verbose", "pid", "cgroup", "partial", "duration", "stats", "threads",
+    "policy",
+    "settings",
+    "machine",
+    "backend",
+    "speedups",
+    "estimator",
+    "source",
+    "no_park",
+    "grace",
+    "watchdog",
+    "budget",
+    "verbose",
+    "pid",
+    "cgroup",
+    "partial",
+    "duration",
+    "stats",
+    "threads",
 ];
 
 /// Of `schedule`.

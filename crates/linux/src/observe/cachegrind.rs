@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-use crate::observe::program::{Bond, Program, Signals};
+use crate::observe::program::{Bond, Output, Program, Signals};
 use evenkeel_model::character::{Character, MissCurve, MissCurveError, Parallelism};
 
 /// Bytes of a cache line.
@@ -31,17 +31,6 @@ pub struct Sizes {
     pub data: u64,
     /// A later level.
     pub later: u64,
-}
-
-/// What becomes of the program's output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Output {
-    /// It keeps stdout and stderr.
-    AsItIs,
-    /// Stdout is for other things: the program's goes to stderr.
-    OnStderr,
-    /// Stdout is discarded.
-    Nowhere,
 }
 
 /// Why cachegrind could not tell.
@@ -147,15 +136,7 @@ fn run(
         .arg("--")
         .args(command)
         .stdin(Stdio::null());
-    match output {
-        Output::AsItIs => {}
-        Output::OnStderr => {
-            valgrind.stdout(Stdio::from(io::stderr()));
-        }
-        Output::Nowhere => {
-            valgrind.stdout(Stdio::null());
-        }
-    }
+    output.of(&mut valgrind);
     let program = Program::start(valgrind, Bond::Tied, signals);
     let program = program.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => CachegrindError::NoValgrind,

@@ -184,8 +184,8 @@ impl<L: Listener> Mechanism<'_, L> {
         if threads.len() <= thread {
             threads.resize_with(thread + 1, || None);
         }
-        let counted = threads[thread]
-            .get_or_insert_with(|| Box::new(Counted::new(*seed, thread, *kinds)));
+        let counted =
+            threads[thread].get_or_insert_with(|| Box::new(Counted::new(*seed, thread, *kinds)));
         let khz = self.machine.kinds[kind].opps[self.clusters[state.cluster].opp].khz;
         let cycles = time.0 as f64 * (khz as f64 / 1e6);
         let rates = &rates[self.threads[thread].row as usize * *kinds + kind];

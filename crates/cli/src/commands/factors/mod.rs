@@ -1,5 +1,6 @@
 //! `evenkeel sample`, `train` and `predict`: speedup factors from counters.
 
+mod counted;
 pub mod predict;
 pub mod sample;
 pub mod train;

@@ -1,17 +1,18 @@
 //! `evenkeel sample`: what a program does on each kind of core.
 
+use std::ffi::OsStr;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 
 use anyhow::Context as _;
 use evenkeel_estimate::{Event, Metric, Trace, TracedKind, modelled};
 use evenkeel_files::factors::write_trace;
-use evenkeel_linux::cachegrind::{self, CachegrindError, Output, Sizes};
-use evenkeel_linux::program::{Signal, Signals, find};
-use evenkeel_machine::{Machine, Microarchitecture};
+use evenkeel_linux::cachegrind::{self, CachegrindError, Sizes};
+use evenkeel_linux::program::{Output, Signal, Signals, find};
+use evenkeel_machine::Microarchitecture;
 use serde_json::json;
 
-use super::{cores_of, write};
+use super::{cores_of, counted, write};
 use crate::args::factors::{Counter, SampleArgs};
 use crate::commands::machines;
 use crate::error::{Failure, Result, say};
@@ -27,16 +28,22 @@ pub fn run(args: &SampleArgs) -> Result {
     // Before any thread is made, which an output file does: see `Signals`.
     let signals = Signals::hold().context("cannot hold back signals").map_err(Failure::Failed)?;
     let output = args.output.as_deref().map(OutputFile::begin).transpose()?;
-    let machine = machines::load(&args.machine)?;
     let trace = match args.by {
-        Counter::Cachegrind => by_cachegrind(args, &machine, &signals)?,
+        Counter::Counters => counted::trace(args, &signals)?,
+        Counter::Cachegrind => by_cachegrind(args, &signals)?,
     };
     write(output, &write_trace(&trace))?;
     if args.json { print_json(&to_json(&trace)) } else { print(&shown(&trace)) }
 }
 
-fn by_cachegrind(args: &SampleArgs, machine: &Machine, signals: &Signals) -> Result<Trace> {
-    let cores = cores_of(machine, &args.machine)?;
+fn by_cachegrind(args: &SampleArgs, signals: &Signals) -> Result<Trace> {
+    let Some(name) = &args.machine else {
+        return Err(Failure::usage(
+            "--by cachegrind models the cores of a machine: name one with -m, as -m odroid-xu3",
+        ));
+    };
+    let machine = machines::load(name)?;
+    let cores = cores_of(&machine, name)?;
     let Some(program) = args.command.first() else {
         return Err(Failure::usage("no program: give one after --"));
     };
@@ -60,14 +67,18 @@ fn by_cachegrind(args: &SampleArgs, machine: &Machine, signals: &Signals) -> Res
             windows: vec![modelled::window(&character, core, ghz, instructions)],
         }
     });
-    let file = Path::new(program).file_name().unwrap_or(program).to_string_lossy();
-    let name = args.name.clone().unwrap_or_else(|| file.into_owned());
     let source = format!("cachegrind, cycles modelled for {}", machine.name);
-    Trace::new(name, source, kinds.collect()).map_err(Failure::input)
+    Trace::new(program_name(args, program), source, kinds.collect()).map_err(Failure::input)
+}
+
+/// What the program is called in the file.
+pub(super) fn program_name(args: &SampleArgs, program: &OsStr) -> String {
+    let file = || Path::new(program).file_name().unwrap_or(program).to_string_lossy().into_owned();
+    args.name.clone().unwrap_or_else(file)
 }
 
 /// True if a signal asked the program to end, and it did not fail by itself.
-fn is_asked_to_end(signal: Option<i32>) -> bool {
+pub(super) fn is_asked_to_end(signal: Option<i32>) -> bool {
     [Signal::INT, Signal::TERM, Signal::HUP].map(|asks| Some(asks.as_raw())).contains(&signal)
 }
 
@@ -110,7 +121,10 @@ fn shown(trace: &Trace) -> String {
     for (k, kind) in trace.kinds().iter().enumerate() {
         let values = trace.overall_metrics(k);
         let mut row = vec![kind.name.clone(), format!("{:.3}", trace.overall_factor(k))];
-        row.extend(SHOWN.map(|(metric, _, digits)| format!("{:.*}", digits, values[metric])));
+        row.extend(SHOWN.map(|(metric, _, digits)| match trace.has(k, metric) {
+            true => format!("{:.*}", digits, values[metric]),
+            false => "-".to_owned(),
+        }));
         rows.add_row(row);
     }
     let instructions = trace.windows(0).iter().filter_map(|it| it.counts.get(Event::Instructions));

@@ -148,8 +148,9 @@ fn begin(
     let Prepared { policy, machine, config } = prepared;
     let session = Session::begin(watcher, machine, (policy.name(), policy.make()?), config)
         .map_err(|error| match error {
-            SessionError::Refused { .. }
-            | SessionError::Estimating(EstimatingError::Model(_)) => Failure::input(error),
+            SessionError::Refused { .. } | SessionError::Estimating(EstimatingError::Model(_)) => {
+                Failure::input(error)
+            }
             _ => Failure::Failed(error.into()),
         })?;
     let recovered = session.recovered();

@@ -6,6 +6,7 @@ mod groups;
 mod hardware;
 mod ipc;
 mod pmu;
+mod runs;
 mod times;
 
 pub use codes::Code;
@@ -13,4 +14,5 @@ pub use groups::{Groups, KernelEvents, Look, MOST_WORDS, PerfEvents};
 pub use hardware::{CounterError, OnPmu, ThreadCounters, instructions_on};
 pub use ipc::IpcSampler;
 pub use pmu::{Pmu, PmuError, kind_of, pmus};
+pub use runs::{CountError, Countable, count};
 pub use times::{RunState, ThreadTimes, Times};

@@ -60,6 +60,8 @@ pub enum Flag {
     ExcludeHypervisor = 6,
     /// Records of new names, and of exec.
     Comm = 9,
+    /// Counts from exec on.
+    EnableOnExec = 12,
     /// Records of fork and exit.
     Task = 13,
     /// Wake the reader by bytes written, not by samples.

@@ -16,7 +16,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Access, access};
@@ -122,6 +122,32 @@ pub enum Bond {
     Loose,
     /// It is sent SIGTERM: what it does would no longer be what it was started for.
     Tied,
+}
+
+/// What becomes of a program's output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// It keeps stdout and stderr.
+    AsItIs,
+    /// Stdout is for other things: the program's goes to stderr.
+    OnStderr,
+    /// Stdout is discarded.
+    Nowhere,
+}
+
+impl Output {
+    /// Has a command's output go there.
+    pub fn of(self, command: &mut Command) {
+        match self {
+            Self::AsItIs => {}
+            Self::OnStderr => {
+                command.stdout(Stdio::from(io::stderr()));
+            }
+            Self::Nowhere => {
+                command.stdout(Stdio::null());
+            }
+        }
+    }
 }
 
 /// A program that runs.

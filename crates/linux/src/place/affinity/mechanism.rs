@@ -352,8 +352,11 @@ impl<K: Kernel> Mechanism<K> {
 
     /// Has counters read, and takes in the factors that they tell. `at`: `CLOCK_MONOTONIC`.
     pub fn estimate_by<P: PerfEvents>(&mut self, estimating: &mut Estimating<P>, at: Nanos) {
-        let ran = |thread: &ThreadId| has_run(&self.stats[thread.index()]);
-        let threads: Vec<_> = self.live().filter(|(thread, _)| ran(thread)).collect();
+        let with_times = |(thread, tid): (ThreadId, Tid)| {
+            let stats = &self.stats[thread.index()];
+            has_run(stats).then_some((thread, tid, stats.time_on))
+        };
+        let threads: Vec<_> = self.live().filter_map(with_times).collect();
         estimating.read(at, threads.into_iter(), |thread, factors| self.estimate(thread, factors));
     }
 

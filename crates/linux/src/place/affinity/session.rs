@@ -138,9 +138,10 @@ impl Session {
         limit.current = limit.maximum;
         // Without, some threads are not sampled where the source tells no switches.
         let _ = setrlimit(Resource::Nofile, limit);
-        let estimating = config.model.as_deref().map(|model| {
-            Estimating::new(KernelEvents, model, &machine, &config.sysfs)
-        });
+        let estimating = config
+            .model
+            .as_deref()
+            .map(|model| Estimating::new(KernelEvents, model, &machine, &config.sysfs));
         let estimating = estimating.transpose()?;
         let mut kernel = Linux::new();
         let recovered = recover(&path, &mut kernel).map_err(failed)?;
@@ -148,7 +149,7 @@ impl Session {
         config.mechanism.park &= kernel.can_park();
         let at = now();
         let called = machine.name.clone();
-        let sampling = 
+        let sampling =
             Sampling::new(watcher.source(), &config.sysfs, &machine, estimating.is_some());
         let mechanism = Mechanism::new(kernel, machine, policy, config.mechanism.clone(), at)
             .map_err(|why| SessionError::Refused { policy: name.into(), machine: called, why })?;

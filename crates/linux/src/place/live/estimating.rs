@@ -83,6 +83,7 @@ struct Thread<E> {
     /// By kind; none where they were lost too often.
     groups: Vec<Option<Groups<E>>>,
     losses: u32,
+    time_on: PerKind<Nanos>,
     watched: Watched,
     is_there: bool,
 }
@@ -150,23 +151,24 @@ impl<P: PerfEvents> Estimating<P> {
         (self.uncounted.threads > 0).then(|| self.uncounted.to_string())
     }
 
-    /// Reads the counters of these threads, which are all that there are, and tells the factors of
-    /// those whose round is whole. Counters of others are closed.
+    /// Reads the counters of these threads, which are all that there are, each with its time on the
+    /// kinds so far; tells the factors of those whose round is whole. Counters of others are
+    /// closed.
     pub fn read(
         &mut self,
         at: Nanos,
-        threads: impl Iterator<Item = (ThreadId, Tid)>,
+        threads: impl Iterator<Item = (ThreadId, Tid, PerKind<Nanos>)>,
         mut tell: impl FnMut(ThreadId, PerKind<f32>),
     ) {
         self.last = at;
-        for (thread, tid) in threads {
+        for (thread, tid, time_on) in threads {
             if self.threads.len() <= thread.index() {
                 self.threads.resize_with(thread.index() + 1, || None);
             }
             match self.threads[thread.index()].take().filter(|known| known.tid == tid) {
                 Some(mut known) => {
                     known.is_there = true;
-                    if let Some(factors) = self.look(&mut known) {
+                    if let Some(factors) = self.look(&mut known, time_on) {
                         self.told += 1;
                         tell(thread, factors);
                     }
@@ -196,13 +198,29 @@ impl<P: PerfEvents> Estimating<P> {
                 self.uncounted.first.get_or_insert_with(|| format!("{event}: {error}"));
             }
         }
-        Thread { tid, groups, losses: 0, watched: Watched::default(), is_there: true }
+        Thread {
+            tid,
+            groups,
+            losses: 0,
+            time_on: PerKind::all(Nanos::ZERO),
+            watched: Watched::default(),
+            is_there: true,
+        }
     }
 
-    fn look(&mut self, thread: &mut Thread<P::Event>) -> Option<PerKind<f32>> {
+    fn look(
+        &mut self,
+        thread: &mut Thread<P::Event>,
+        time_on: PerKind<Nanos>,
+    ) -> Option<PerKind<f32>> {
+        let before = std::mem::replace(&mut thread.time_on, time_on);
         let mut told = None;
         for kind in 0..self.pmus.len() {
             let Some(groups) = &mut thread.groups[kind] else { continue };
+            // A system call saved: there is nothing new.
+            if time_on.0[kind] == before.0[kind] {
+                continue;
+            }
             let events = self.model.set(&thread.watched, kind);
             let turned = match groups.take(&mut self.perf, events) {
                 Look::TooShort => continue,

@@ -24,9 +24,11 @@ impl Mechanism {
 
     /// Has counters read, and takes in the factors that they tell.
     pub(super) fn estimate_by<P: PerfEvents>(&mut self, estimating: &mut Estimating<P>, at: Nanos) {
-        let tid = |&thread: &ThreadId| (thread, self.threads[thread.index()].tid);
-        let ran = |thread: &&ThreadId| has_run(&self.stats[thread.index()]);
-        let threads: Vec<_> = self.live.iter().filter(ran).map(tid).collect();
+        let with_times = |&thread: &ThreadId| {
+            let (tid, stats) = (self.threads[thread.index()].tid, &self.stats[thread.index()]);
+            has_run(stats).then_some((thread, tid, stats.time_on))
+        };
+        let threads: Vec<_> = self.live.iter().filter_map(with_times).collect();
         estimating.read(at, threads.into_iter(), |thread, factors| self.estimate(thread, factors));
     }
 }

@@ -126,9 +126,10 @@ impl Session {
         limit.current = limit.maximum;
         // Without, some threads have no counters, which is said.
         let _ = setrlimit(Resource::Nofile, limit);
-        let estimating = config.model.as_deref().map(|model| {
-            Estimating::new(KernelEvents, model, &machine, &config.sysfs)
-        });
+        let estimating = config
+            .model
+            .as_deref()
+            .map(|model| Estimating::new(KernelEvents, model, &machine, &config.sysfs));
         let estimating = estimating.transpose()?;
         let setup = setup(&config, &machine);
         let kernel = KernelSide::load(setup)?;

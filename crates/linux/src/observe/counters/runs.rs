@@ -1,0 +1,210 @@
+//! A program run from its beginning to its end on some CPUs, and what counters show of it on the
+//! way.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use evenkeel_estimate::{Counters, Counts, Event, EventSet, EventSets, Metric, Window};
+use evenkeel_machine::Nanos;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Pid;
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+use super::Pmu;
+use crate::observe::perf_event::{self as perf, Attr, Flag, Target};
+use crate::observe::program::{Held, Output, Signals};
+use crate::observe::watch::{Cpu, Tid};
+
+/// How often counters are read on the way.
+const INTERVAL: Duration = Duration::from_millis(10);
+/// `PERF_FORMAT_TOTAL_TIME_ENABLED`, `_TOTAL_TIME_RUNNING`.
+const READ_FORMAT: u64 = 1 | 2;
+
+/// Why a program could not be counted.
+#[derive(Debug, thiserror::Error)]
+pub enum CountError {
+    /// The kernel does not count instructions and cycles.
+    #[error("{pmu}: the kernel does not count {event}: {source}")]
+    Refused {
+        /// The PMU.
+        pmu: String,
+        /// The event.
+        event: Event,
+        /// Why.
+        source: io::Error,
+    },
+    /// It could not be started, bound or read.
+    #[error("{what}: {source}")]
+    Io {
+        /// What could not be done.
+        what: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+    /// The program failed.
+    #[error("the program failed, in run {run}: {status}")]
+    Program {
+        /// In which run, from 1.
+        run: usize,
+        /// How it ended.
+        status: ExitStatus,
+    },
+}
+
+/// What a PMU can count, found out by asking the kernel.
+#[derive(Clone, Debug)]
+pub struct Countable {
+    /// Its counters.
+    pub counters: Counters,
+    /// Events that are counted in turn, one set a run.
+    pub sets: EventSets,
+}
+
+impl Countable {
+    /// Of a PMU that has so many counters, as far as is known: the kernel may have fewer to give.
+    ///
+    /// # Errors
+    /// Not even instructions and cycles can be counted.
+    pub fn of(pmu: &Pmu, mut counters: Counters) -> Result<Self, CountError> {
+        for event in Metric::Ipc.events() {
+            try_events(pmu, &[event]).map_err(|(event, source)| CountError::Refused {
+                pmu: pmu.name.clone(),
+                event,
+                source,
+            })?;
+        }
+        let is_known = |metric: &Metric| {
+            metric.events().iter().all(|&event| try_events(pmu, &[event]).is_ok())
+        };
+        let mut metrics: Vec<Metric> = Metric::ALL.into_iter().filter(is_known).collect();
+        loop {
+            let refused = |sets: &EventSets| {
+                (0..sets.len()).find_map(|set| try_events(pmu, sets.events(set).events()).err())
+            };
+            match EventSets::new(&metrics, &counters) {
+                Some(sets) => match refused(&sets) {
+                    None => return Ok(Self { counters, sets }),
+                    Some((event, source)) if counters.general == 0 => {
+                        let pmu = pmu.name.clone();
+                        return Err(CountError::Refused { pmu, event, source });
+                    }
+                    Some(_) => counters.general -= 1,
+                },
+                // A metric of two events more than there is room for.
+                None if metrics.len() > 1 => {
+                    let fits = |it: &Metric| EventSets::new(&[*it], &counters).is_some();
+                    metrics.retain(fits);
+                    if metrics.is_empty() {
+                        metrics.push(Metric::Ipc);
+                    }
+                }
+                None => {
+                    return Err(CountError::Refused {
+                        pmu: pmu.name.clone(),
+                        event: Event::Cycles,
+                        source: io::ErrorKind::Unsupported.into(),
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// Opens events together for the calling thread, and closes them.
+fn try_events(pmu: &Pmu, events: &[Event]) -> Result<(), (Event, io::Error)> {
+    let own = Tid(rustix::thread::gettid().as_raw_nonzero().get());
+    open(pmu, events, own).map(drop)
+}
+
+/// One descriptor an event; the first leads.
+fn open(pmu: &Pmu, events: &[Event], tid: Tid) -> Result<Vec<OwnedFd>, (Event, io::Error)> {
+    let mut opened: Vec<OwnedFd> = Vec::with_capacity(events.len());
+    for &event in events {
+        let code = pmu.code(event);
+        let all = [
+            Flag::ExcludeKernel,
+            Flag::ExcludeHypervisor,
+            Flag::Inherit,
+            Flag::Disabled,
+            Flag::EnableOnExec,
+        ];
+        let flags = if opened.is_empty() { &all[..] } else { &all[..3] };
+        let mut attr = Attr::new(code.kind, code.config, flags);
+        attr.read_format = READ_FORMAT;
+        let leader = opened.first().map(OwnedFd::as_fd);
+        let fd = perf::open(&attr, Target::Thread(tid.0), None, leader);
+        opened.push(fd.map_err(|error| (event, error))?);
+    }
+    Ok(opened)
+}
+
+/// Runs a program on some CPUs and counts a set of events, from its first instruction on, with all
+/// that it forks: what had been counted at each of many times. Its input is empty.
+///
+/// # Errors
+/// See [`CountError`].
+pub fn count(
+    command: &[OsString],
+    pmu: &Pmu,
+    cpus: &[Cpu],
+    set: &EventSet,
+    signals: &Signals,
+    output: Output,
+) -> Result<Vec<Window>, CountError> {
+    let io = |what| move |source| CountError::Io { what, source };
+    let (name, rest) = command.split_first().map_or((None, &[][..]), |(a, b)| (Some(a), b));
+    let mut program = Command::new(name.map_or_else(Default::default, OsString::clone));
+    program.args(rest).stdin(Stdio::null());
+    output.of(&mut program);
+    let held = Held::new(program, signals).map_err(io("cannot start a process"))?;
+    let mut mask = CpuSet::new();
+    cpus.iter().for_each(|cpu| mask.set(cpu.0 as usize));
+    let pid = Pid::from_raw(held.id() as i32);
+    sched_setaffinity(pid, &mask)
+        .map_err(|error| io("cannot bind it to CPUs of the kind")(error.into()))?;
+    let events = open(pmu, set.events(), Tid(held.id() as i32))
+        .map_err(|(event, source)| CountError::Refused { pmu: pmu.name.clone(), event, source })?;
+    let mut program = held.begin().map_err(io("cannot execute it"))?;
+    let mut readings = Vec::new();
+    let status = loop {
+        let ended = program.poll().map_err(io("cannot wait for it"))?;
+        readings.push(read(&events, set).map_err(io("cannot read a counter"))?);
+        if let Some(status) = ended {
+            break status;
+        }
+        wait(signals);
+    };
+    if !status.success() {
+        return Err(CountError::Program { run: 1, status });
+    }
+    Ok(readings)
+}
+
+/// Until the next reading, or a signal.
+fn wait(signals: &Signals) {
+    let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(INTERVAL.subsec_nanos()) };
+    // Whatever ends it, the program is looked at next.
+    let _ = poll(&mut [PollFd::new(signals, PollFlags::IN)], Some(&timeout));
+}
+
+/// What has been counted; where the kernel had events take turns, made up for.
+fn read(events: &[OwnedFd], set: &EventSet) -> io::Result<Window> {
+    let mut counts = Counts::default();
+    let mut time = 0;
+    for (fd, &event) in events.iter().zip(set.events()) {
+        let mut bytes = [0; 24];
+        rustix::io::read(fd, &mut bytes)?;
+        let mut words = [0_u64; 3];
+        for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
+            *word = u64::from_ne_bytes(*bytes);
+        }
+        let [count, enabled, running] = words;
+        let whole = u128::from(count) * u128::from(enabled) / u128::from(running.max(1));
+        counts.set(event, u64::try_from(whole).unwrap_or(u64::MAX));
+        time = time.max(enabled);
+    }
+    Ok(Window { time: Nanos(time), counts })
+}
