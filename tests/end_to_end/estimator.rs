@@ -149,7 +149,8 @@ fn a_program_that_fails_or_is_interrupted_is_no_trace_of_counters() {
     }
     let trace = folder.path().join("trace.json");
     let begun = folder.path().join("begun");
-    let failed = sample(folder.path(), &machine, &["-o", &text(&trace), "--", "sh", "-c", "exit 3"]);
+    let failed =
+        sample(folder.path(), &machine, &["-o", &text(&trace), "--", "sh", "-c", "exit 3"]);
     assert_eq!(failed.code, 1);
     assert!(failed.stderr.ends_with("the program failed, in run 1: exit status: 3\n"));
     assert_eq!(sample(folder.path(), &machine, &["--", "no-such-program"]).code, 127);

@@ -27,6 +27,18 @@ pub struct Cost {
     pub time: Nanos,
 }
 
+/// How much faster tasks of one name are on one kind of core than on the slowest: their speedup
+/// factor, by the runtime's own timings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Speedup {
+    /// The name.
+    pub label: &'static str,
+    /// The kind.
+    pub kind: KindId,
+    /// Time on the slowest kind / time on this one.
+    pub factor: f64,
+}
+
 /// Moving averages of what tasks take, by name and kind of core.
 pub struct Costs {
     labels: Mutex<Vec<&'static str>>,
@@ -83,6 +95,18 @@ impl Costs {
         (average > 0).then_some(Nanos(average))
     }
 
+    /// Factors of all names that have run on the slowest kind, on each kind where they have run.
+    pub fn speedups(&self, slowest: KindId) -> Vec<Speedup> {
+        let all = self.all();
+        let factor = |cost: &Cost| {
+            let is_base = |it: &&Cost| it.label == cost.label && it.kind == slowest;
+            let base = all.iter().find(is_base)?;
+            let factor = base.time.0 as f64 / cost.time.0 as f64;
+            Some(Speedup { label: cost.label, kind: cost.kind, factor })
+        };
+        all.iter().filter_map(factor).collect()
+    }
+
     /// All that has been learnt.
     pub fn all(&self) -> Vec<Cost> {
         let labels = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
@@ -110,6 +134,9 @@ mod tests {
         costs.learn(step, KindId(2), Nanos(3_200));
         let cost = |kind, time| Cost { label: "step", kind: KindId(kind), time: Nanos(time) };
         assert_eq!(costs.all(), [cost(0, 800), cost(2, 2_500)]);
+        let speedup = |kind, factor| Speedup { label: "step", kind: KindId(kind), factor };
+        assert_eq!(costs.speedups(KindId(2)), [speedup(0, 3.125), speedup(2, 1.0)]);
+        assert_eq!(costs.speedups(KindId(1)), []);
         assert_eq!(
             [0, 1, 2].map(|kind| costs.of(step, KindId(kind))),
             [Some(Nanos(800)), None, Some(Nanos(2_500))]

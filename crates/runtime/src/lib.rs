@@ -97,7 +97,7 @@ pub use builder::{
     Builder, LEND_VARIABLE, MACHINE_VARIABLE, MAX_WORKERS, POLICY_VARIABLE, SCHEDULE_VARIABLE,
     SUMMARY_VARIABLE, TRACE_VARIABLE,
 };
-pub use costs::Cost;
+pub use costs::{Cost, Speedup};
 pub use error::PoolError;
 pub use evenkeel_machine::KINDS_VARIABLE;
 pub use loops::{Index, Over, Schedule};

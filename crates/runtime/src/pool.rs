@@ -6,9 +6,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crossbeam_deque::Worker as Deque;
+use evenkeel_machine::KindId;
 
 use crate::builder::{Builder, Discipline, Reporting};
-use crate::costs::{Cost, Label};
+use crate::costs::{Cost, Label, Speedup};
 use crate::error::PoolError;
 use crate::fork;
 use crate::latch::{CrossPoolLatch, ExternalLatch};
@@ -118,6 +119,14 @@ impl Pool {
     /// for, and in recorded graphs if their policy asks ([`Pool::record_with`]).
     pub fn costs(&self) -> Vec<Cost> {
         self.registry.costs.all()
+    }
+
+    /// Speedup factors of tasks with names, of loops and of stages, by [`Pool::costs`]: how much
+    /// faster they were on each kind of core than on the slowest that workers are on. Names that
+    /// have not run there have none.
+    pub fn speedups(&self) -> Vec<Speedup> {
+        let kinds = self.registry.team.kinds.len();
+        self.registry.costs.speedups(KindId(kinds.saturating_sub(1) as u8))
     }
 
     /// The number of a name. 0: the name is not needed.

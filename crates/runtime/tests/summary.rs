@@ -38,6 +38,10 @@ fn tasks_and_chunks_of_all_workers_are_counted() {
     let mut learnt: Vec<_> = summary.costs.iter().map(|cost| cost.label).collect();
     learnt.dedup();
     assert_eq!(learnt, ["step", "recorded", "loop", "stage"]);
+    if pool.kinds().len() == 1 {
+        let factors: Vec<_> = pool.speedups().iter().map(|it| (it.label, it.factor)).collect();
+        assert_eq!(factors, ["step", "recorded", "loop", "stage"].map(|name| (name, 1.0)));
+    }
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! `evenkeel machines`, `evenkeel show machine`.
 
 use evenkeel_files::machines::MAX_FILE_BYTES;
-use evenkeel_machine::{Cluster, Kind, KindId, Machine, MicroWatts, Nanos, write_cpus};
+use evenkeel_machine::{
+    Cluster, DataCache, Kind, KindId, Machine, MicroWatts, Microarchitecture, Nanos, write_cpus,
+};
 use serde_json::json;
 
 use crate::args::ListArgs;
@@ -104,6 +106,7 @@ pub fn describe(machine: &Machine) -> serde_json::Value {
             "idle_power_w": watts(kind.idle_power),
             "operating_points": opps.collect::<Vec<_>>(),
             "source": kind.source,
+            "core": kind.core.as_ref().map(describe_built),
         })
     });
     let clusters = machine.clusters.iter().map(|cluster| {
@@ -161,9 +164,58 @@ fn text(machine: &Machine) -> String {
         if !kind.source.is_empty() {
             text.push_str(&table::wrapped(&format!("from {}\n", kind.source), 5));
         }
+        if let Some(core) = &kind.core {
+            text.push_str(&table::wrapped(&format!("built {}\n", built(core)), 6));
+        }
         text.push_str(&operating_points(kind));
     }
     text
+}
+
+/// How a kind of core is built, in a line.
+fn built(core: &Microarchitecture) -> String {
+    let order = core.window.map_or("in order".to_owned(), |window| format!("window {window}"));
+    let kib = |bytes: u64| bytes >> 10;
+    let caches: Vec<String> = core
+        .data_caches
+        .iter()
+        .map(|cache| format!("{} KiB {} cycles", kib(cache.bytes), cache.latency))
+        .collect();
+    let own = [(core.counts_instructions, "instructions"), (core.counts_cycles, "cycles")];
+    let own: Vec<&str> = own.iter().filter(|(has, _)| *has).map(|(_, name)| *name).collect();
+    let beside = match own.is_empty() {
+        true => String::new(),
+        false => format!(" beside {}", own.join(" and ")),
+    };
+    let source = if core.source.is_empty() { String::new() } else { format!(" ({})", core.source) };
+    format!(
+        "{} wide, {order}; code {} KiB; data {}; memory {}; {} counters{beside}{source}",
+        core.width,
+        kib(core.code_cache_bytes),
+        caches.join(", "),
+        core.memory_latency,
+        core.counters,
+    )
+}
+
+/// The same for JSON.
+fn describe_built(core: &Microarchitecture) -> serde_json::Value {
+    let cache = |cache: &DataCache| json!({ "bytes": cache.bytes, "cycles": cache.latency });
+    json!({
+        "width": core.width,
+        "window": core.window,
+        "mispredict_cycles": core.mispredict_penalty,
+        "code_cache_bytes": core.code_cache_bytes,
+        "data_caches": core.data_caches.iter().map(cache).collect::<Vec<_>>(),
+        "memory_ns": core.memory_latency.0,
+        "outstanding_misses": core.most_misses,
+        "tlb_bytes": core.tlb_bytes,
+        "tlb_cycles": core.tlb_penalty,
+        "counters": core.counters,
+        "counts_instructions": core.counts_instructions,
+        "counts_cycles": core.counts_cycles,
+        "source": core.source,
+    })
 }
 
 fn facts(machine: &Machine) -> String {
