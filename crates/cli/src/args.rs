@@ -423,8 +423,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "ESTIMATOR", default_value = "oracle", value_parser =
         parse::estimator)]
     pub estimator: Estimator,
-    /// Give phases that state a factor alone a character (docs/policies/speedup-factors.md): that of
-    /// a generated program with this factor. Counters go by it
+    /// Give phases that state a factor alone a character, by which counters go: that of a generated
+    /// program with this factor (docs/policies/speedup-factors.md)
     #[arg(long)]
     pub characters: bool,
     /// Profile what is run in a run of it at this size beforehand, for policies that take one
