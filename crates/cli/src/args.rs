@@ -207,9 +207,9 @@ By counters, on a hybrid that has them, the program is run on each kind of core,
 Counts are of the program's own instructions and all that it forks, which takes no privilege where kernel.perf_event_paranoid is 2 or less.
 
 By cachegrind (apt install valgrind) the program is run two or three times, until the caches of all kinds have been there, 20 to 100 times slower, \
-with empty input; its output is shown once. Cycles are modelled from its misses and the machine file's [kinds.core].
+with empty input; its stdout is shown once. What it did before it forked is counted for each process that it forked. Cycles are modelled from its misses and the machine file's [kinds.core].
 
-Exit codes: 0 done, 1 where the program failed or nothing can count, 2 for wrong usage or bad input, 128 + signal where one ended it.")]
+Exit codes: 0 done, 1 where the program failed or nothing can count, 2 for wrong usage or bad input, 128 + signal where evenkeel was asked to end by one.")]
     Sample(factors::SampleArgs),
     /// Train a model that tells speedup factors from counters
     #[command(after_help = "\

@@ -1,5 +1,6 @@
 //! The values that flags take, from text.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -222,19 +223,31 @@ pub fn estimator(text: &str) -> Result<Estimator, String> {
                 Some(error) if error.is_finite() && error >= 0.0 => {
                     Ok(Estimator::Modelled { error })
                 }
-                _ if Path::new(text).exists() => model(text).map(Estimator::Trained),
+                // A path, there or not: no estimator's name has a dot or a slash.
+                _ if text.contains(['.', '/']) || Path::new(text).exists() => {
+                    model(text).map(Estimator::Trained)
+                }
                 _ => Err(EXPECTED.into()),
             }
         }
     }
 }
 
+/// The greatest file of a model.
+const MOST_MODEL_BYTES: u64 = 64 << 20;
+
 /// The model in a file.
 ///
 /// # Errors
 /// It cannot be read, or is not one.
 pub fn model(path: &str) -> Result<Arc<Model>, String> {
-    let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
+    let unread = |error: std::io::Error| format!("{path}: {error}");
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(unread)?;
+    file.take(MOST_MODEL_BYTES + 1).read_to_end(&mut bytes).map_err(unread)?;
+    if bytes.len() as u64 > MOST_MODEL_BYTES {
+        return Err(format!("{path}: more than {} MiB found", MOST_MODEL_BYTES >> 20));
+    }
     parse_model(&bytes, path).map(Arc::new).map_err(|error| error.to_string())
 }
 

@@ -163,6 +163,8 @@ fn load(names: &[String], scale: &ScaleArgs, machine: &Machine) -> Result<Vec<Ap
 
 /// How far a factor may be from what a phase states before it is said.
 const FAR: f64 = 0.05;
+/// The same for a speed.
+const FAR_SPEED: f64 = 0.5;
 
 /// Gives phases without a character one of the same factor, and says where none is near.
 fn characterise(apps: &mut [Application], machine: &Machine, seed: u64) -> Result {
@@ -173,14 +175,15 @@ fn characterise(apps: &mut [Application], machine: &Machine, seed: u64) -> Resul
             machine.name
         ))
     })?;
-    if nearness.factor > FAR {
-        let percent = nearness.factor * 100.0;
+    if nearness.factor > FAR || nearness.speed > FAR_SPEED {
         say(
             "note",
             &format!(
-                "--characters: of {} phases the factor of one is {percent:.0} % off what it states: \
-                 no generated program comes nearer",
-                nearness.phases
+                "--characters: no generated program is nearer to some of {} phases: factors are up \
+                 to {:.0} %, speeds on the slowest kind up to {:.0} % off what they state",
+                nearness.phases,
+                nearness.factor * 100.0,
+                nearness.speed * 100.0
             ),
         );
     }
@@ -212,8 +215,11 @@ impl Plan {
             args.workloads.iter().map(|name| workloads::canonical(name)).collect();
         // The model first, before anything is said of workloads.
         evenkeel_sim::check_estimator(&used, &[], &config).map_err(Failure::input)?;
-        let by_counters = matches!(config.estimator, Estimator::Trained(_));
-        let has_characters = args.characters || by_counters;
+        let mut has_characters = args.characters;
+        if let Estimator::Trained(model) = &config.estimator {
+            has_characters = true;
+            say("note", &format!("speedup factors: {model}"));
+        }
         let load = |names: &[String], scale: &ScaleArgs| -> Result<Vec<Application>> {
             let mut apps = load(names, scale, &used)?;
             if has_characters {

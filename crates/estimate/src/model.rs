@@ -1,5 +1,7 @@
 //! What training makes of traces, and a mechanism asks: see [`Model`].
 
+use std::fmt;
+
 use crate::accuracy::Accuracy;
 use crate::metric::{Metric, MetricValues};
 use crate::regression::Additive;
@@ -41,6 +43,15 @@ pub struct Model {
     pub programs: Vec<String>,
     /// By the kind that a thread is on, then by the kind whose factor is told.
     pub predictors: Vec<Predictor>,
+}
+
+/// What it is, for people.
+impl fmt::Display for Model {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let programs = self.programs.len();
+        let word = if programs == 1 { "program" } else { "programs" };
+        write!(f, "a model of {programs} {word} ({})", self.source)
+    }
 }
 
 impl Model {

@@ -137,10 +137,10 @@ impl MachineModel {
         };
         let mut factors = PerKind::all(1.0);
         for (factor, predictor) in factors.0.iter_mut().zip(&watching.predictors) {
-            *factor = predictor.as_ref().map_or(1.0, |it| it.factor(&values));
+            // No kind is told to be slower than the slowest.
+            *factor = predictor.as_ref().map_or(1.0, |it| it.factor(&values).max(1.0));
         }
         let slowest = factors.0[self.kinds.len() - 1];
-        // No kind is told to be slower than the slowest.
         Some(PerKind(factors.0.map(|factor| (factor / slowest).max(1.0) as f32)))
     }
 

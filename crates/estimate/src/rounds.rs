@@ -81,8 +81,7 @@ impl Rounds {
         Round::Whole(values)
     }
 
-    /// The thread is on another kind of core, or its counters were lost: a round begins, and
-    /// nothing is usual.
+    /// Its counters were lost: a round begins, and nothing is usual.
     pub fn begin_anew(&mut self) {
         *self = Self::default();
     }

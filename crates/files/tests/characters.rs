@@ -24,7 +24,8 @@ fn the_fairness_studys_programs_keep_their_factors_and_their_speeds_on_quickia()
             let slower = given.top_speed(&machine, slow) / stated.top_speed(&machine, slow);
             assert!((ratio - 1.0).abs() < 0.0204, "{}: {ratio}", stated.name);
             assert!((ratio - 1.0).abs() <= nearness.factor + 1e-9);
-            assert!((0.6..1.4).contains(&slower), "{}: {slower}", stated.name);
+            assert!((slower - 1.0).abs() <= nearness.speed + 1e-9);
+            assert!(nearness.speed < 0.4, "{}: {slower}", stated.name);
         }
     }
 }
@@ -33,7 +34,18 @@ fn the_fairness_studys_programs_keep_their_factors_and_their_speeds_on_quickia()
 fn a_factor_that_no_program_has_is_told_as_far_off() {
     let machine = machines::preset("amd-2b10s").unwrap();
     let mut apps = programs::load("W1", &Context::new(&machine)).unwrap();
-    assert!(give_characters(&mut apps, &machine, 1).unwrap().factor > 0.5);
+    let nearness = give_characters(&mut apps, &machine, 1).unwrap();
+    assert!((0.4..1.0).contains(&nearness.factor), "{nearness:?}");
+}
+
+#[test]
+fn work_in_time_is_given_no_character() {
+    let machine = machines::preset("quickia").unwrap();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../workloads/rtapp-mixed.json");
+    let mut apps = programs::load(path, &Context::new(&machine)).unwrap();
+    let before = apps.clone();
+    assert_eq!(give_characters(&mut apps, &machine, 1).unwrap().phases, 0);
+    assert_eq!(apps, before);
 }
 
 #[test]

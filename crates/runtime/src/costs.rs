@@ -15,6 +15,8 @@ const LABELS: usize = 255;
 /// A new time counts one part in so many, the average before it the rest: what changes is known
 /// after about as many tasks.
 const MEMORY: u64 = 8;
+/// Averages are in parts of a nanosecond: an iteration may take few.
+const PARTS: u64 = 256;
 
 /// The cost of tasks of one name on one kind of core.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +44,7 @@ pub struct Speedup {
 /// Moving averages of what tasks take, by name and kind of core.
 pub struct Costs {
     labels: Mutex<Vec<&'static str>>,
-    /// Indexed by label, nanoseconds by kind; 0: never seen.
+    /// Indexed by label, by kind, in [`PARTS`] of a nanosecond; 0: never seen.
     times: Box<[PerKind<AtomicTime>]>,
 }
 
@@ -78,13 +80,19 @@ impl Costs {
 
     /// A task of this name took so long. Two at the same time may count as one: it is an average.
     pub fn learn(&self, label: Label, kind: KindId, time: Nanos) {
+        self.learn_mean(label, kind, time, 1);
+    }
+
+    /// So many iterations, at least one, took so long together.
+    pub fn learn_mean(&self, label: Label, kind: KindId, time: Nanos, iterations: u64) {
         let Some(times) = (label.0 as usize).checked_sub(1).and_then(|label| self.times.get(label))
         else {
             return;
         };
         let AtomicTime(average) = &times.0[kind.index()];
         let before = average.load(Ordering::Relaxed);
-        let after = if before == 0 { time.0 } else { before - before / MEMORY + time.0 / MEMORY };
+        let time = time.0.saturating_mul(PARTS) / iterations;
+        let after = if before == 0 { time } else { before - before / MEMORY + time / MEMORY };
         average.store(after.max(1), Ordering::Relaxed);
     }
 
@@ -92,31 +100,33 @@ impl Costs {
     pub fn of(&self, label: Label, kind: KindId) -> Option<Nanos> {
         let times = self.times.get((label.0 as usize).checked_sub(1)?)?;
         let average = times.0[kind.index()].0.load(Ordering::Relaxed);
-        (average > 0).then_some(Nanos(average))
+        (average > 0).then_some(Nanos(average / PARTS))
     }
 
     /// Factors of all names that have run on the slowest kind, on each kind where they have run.
     pub fn speedups(&self, slowest: KindId) -> Vec<Speedup> {
-        let all = self.all();
-        let factor = |cost: &Cost| {
-            let is_base = |it: &&Cost| it.label == cost.label && it.kind == slowest;
-            let base = all.iter().find(is_base)?;
-            let factor = base.time.0 as f64 / cost.time.0 as f64;
-            Some(Speedup { label: cost.label, kind: cost.kind, factor })
+        let base = |label| self.averages().find(|it| (it.0, it.1) == (label, slowest));
+        let factor = |(label, kind, average): (&'static str, KindId, u64)| {
+            let factor = base(label)?.2 as f64 / average as f64;
+            Some(Speedup { label, kind, factor })
         };
-        all.iter().filter_map(factor).collect()
+        self.averages().filter_map(factor).collect()
     }
 
     /// All that has been learnt.
     pub fn all(&self) -> Vec<Cost> {
-        let labels = self.labels.lock().unwrap_or_else(PoisonError::into_inner);
-        let of = |(&label, times): (&&'static str, &PerKind<AtomicTime>)| {
-            let times: Vec<_> = times.0.iter().map(|it| it.0.load(Ordering::Relaxed)).collect();
+        let cost = |(label, kind, average)| Cost { label, kind, time: Nanos(average / PARTS) };
+        self.averages().map(cost).collect()
+    }
+
+    /// Names and kinds that have been seen, with their averages.
+    fn averages(&self) -> impl Iterator<Item = (&'static str, KindId, u64)> + '_ {
+        let of = |(label, times): (&'static str, &PerKind<AtomicTime>)| {
+            let times = times.0.each_ref().map(|it| it.0.load(Ordering::Relaxed));
             let seen = times.into_iter().zip(0..).filter(|&(time, _)| time > 0);
-            seen.map(move |(time, kind)| Cost { label, kind: KindId(kind), time: Nanos(time) })
-                .collect::<Vec<_>>()
+            seen.map(move |(time, kind)| (label, KindId(kind), time))
         };
-        labels.iter().zip(&self.times).flat_map(of).collect()
+        self.names().into_iter().zip(&self.times).flat_map(of)
     }
 }
 
@@ -137,6 +147,11 @@ mod tests {
         let speedup = |kind, factor| Speedup { label: "step", kind: KindId(kind), factor };
         assert_eq!(costs.speedups(KindId(2)), [speedup(0, 3.125), speedup(2, 1.0)]);
         assert_eq!(costs.speedups(KindId(1)), []);
+        let short = costs.label("iteration");
+        (0..100).for_each(|_| costs.learn_mean(short, KindId(0), Nanos(190), 100));
+        (0..100).for_each(|_| costs.learn_mean(short, KindId(2), Nanos(420), 100));
+        let factor = costs.speedups(KindId(2))[2].factor;
+        assert!((factor - 4.2 / 1.9).abs() < 0.02, "{factor}");
         assert_eq!(
             [0, 1, 2].map(|kind| costs.of(step, KindId(kind))),
             [Some(Nanos(800)), None, Some(Nanos(2_500))]

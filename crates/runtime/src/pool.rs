@@ -125,8 +125,8 @@ impl Pool {
     /// faster they were on each kind of core than on the slowest that workers are on. Names that
     /// have not run there have none.
     pub fn speedups(&self) -> Vec<Speedup> {
-        let kinds = self.registry.team.kinds.len();
-        self.registry.costs.speedups(KindId(kinds.saturating_sub(1) as u8))
+        let slowest = self.registry.team.kinds.last().map_or(KindId(0), |kind| kind.id);
+        self.registry.costs.speedups(slowest)
     }
 
     /// The number of a name. 0: the name is not needed.

@@ -39,7 +39,7 @@ impl Drop for Timed<'_> {
         // The unit of a loop's cost is an iteration.
         let units = if let What::Chunk(_, _, count) = self.what { count.max(1) } else { 1 };
         let registry = worker.registry();
-        registry.costs.learn(self.label, worker.kind, Nanos(time / units));
+        registry.costs.learn_mean(self.label, worker.kind, Nanos(time), units);
         if let Some((give_way, before)) = registry.give_way.as_ref().zip(self.before.take()) {
             give_way.ends(worker, before);
         }

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use evenkeel_estimate::training::TrainingError;
 use evenkeel_files::machines::MachineError;
 use evenkeel_files::programs::{self, Context, WorkloadError};
 use evenkeel_machine::{Machine, SubsetError};
@@ -38,6 +39,9 @@ pub enum StudyError {
     /// A run alone that failed.
     #[error(transparent)]
     Alone(#[from] AloneError),
+    /// A model that cannot be trained.
+    #[error(transparent)]
+    Training(#[from] TrainingError),
     /// A run beforehand that failed.
     #[error(transparent)]
     Profile(#[from] ProfileError),

@@ -21,9 +21,9 @@ pub struct SampleArgs {
     /// stdin; its file has to say how they are built
     #[arg(short, long)]
     pub machine: Option<String>,
-    /// By counters: instructions of a window
+    /// By counters: instructions of a window, a million or more
     #[arg(long, value_name = "N", default_value = "200000000",
-        value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
+        value_parser = clap::value_parser!(u64).range(1_000_000..), allow_negative_numbers = true)]
     pub window: u64,
     /// Name of the program in the file [default: that of its file]
     #[arg(long)]
@@ -52,9 +52,10 @@ pub struct TrainArgs {
     /// Files of `evenkeel sample`
     #[arg(required_unless_present = "generated", value_name = "TRACE")]
     pub traces: Vec<PathBuf>,
-    /// In place of traces: so many generated programs, as the counters of --machine would show them
+    /// In place of traces: so many generated programs, as the counters of --machine would show
+    /// them, as 40 or 100; the time that it takes grows with the square
     #[arg(long, value_name = "N", conflicts_with = "traces", requires = "machine",
-        value_parser = clap::value_parser!(u32).range(2..=10_000), allow_negative_numbers = true)]
+        value_parser = clap::value_parser!(u32).range(2..=1_000), allow_negative_numbers = true)]
     pub generated: Option<u32>,
     /// With --generated: a name, a file, or - for stdin. Its file has to say how its cores are
     /// built

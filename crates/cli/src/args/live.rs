@@ -52,7 +52,7 @@ pub struct LiveArgs {
     #[arg(long, value_enum, default_value = "auto")]
     pub backend: Backend,
     /// Speedup factor of a program, from the slowest kind of core to the fastest, as gzip=3.1; may
-    /// be repeated
+    /// be repeated. It holds until counters tell another
     #[arg(long = "speedup", value_name = "COMMAND=FACTOR", value_parser = parse::named_factor)]
     pub speedups: Vec<(String, f64)>,
     /// Tell speedup factors from counters by this model (`evenkeel train`) [default: instructions

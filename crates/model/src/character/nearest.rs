@@ -19,17 +19,19 @@ pub struct Nearness {
     pub phases: usize,
     /// The greatest relative deviation of a factor.
     pub factor: f64,
+    /// The greatest relative deviation of a speed on the slowest kind.
+    pub speed: f64,
 }
 
 /// Gives each phase without a character one of a generated program: that whose factor on the
 /// machine, from the slowest to the fastest kind, is what the phase has there; of those within 2 %
-/// the one whose speed on the slowest kind is nearest. `None`, and nothing changed, where a kind
-/// does not say how it is built.
+/// the one whose speed on the slowest kind is nearest. Work in time has none: it is no number of
+/// instructions. `None`, and nothing changed, where a kind does not say how it is built.
 pub fn give_characters(apps: &mut [Application], machine: &Machine, seed: u64) -> Option<Nearness> {
     if machine.kinds.iter().any(|kind| kind.core.is_none()) {
         return None;
     }
-    let lacking = |phase: &&mut Phase| phase.character.is_none();
+    let lacking = |phase: &&mut Phase| phase.character.is_none() && !phase.reference_time;
     let mut nearness = Nearness::default();
     let mut pool = Vec::new();
     for phase in apps.iter_mut().flat_map(|app| &mut app.phases).filter(lacking) {
@@ -48,7 +50,9 @@ pub fn give_characters(apps: &mut [Application], machine: &Machine, seed: u64) -
         if let Some((character, found)) = nearest {
             phase.character = Some(Box::new(character.clone()));
             nearness.phases += 1;
-            nearness.factor = nearness.factor.max(found.distance(&wanted).0.exp_m1());
+            let off = |found: f64, wanted: f64| ((found - wanted).exp() - 1.0).abs();
+            nearness.factor = nearness.factor.max(off(found.factor, wanted.factor));
+            nearness.speed = nearness.speed.max(off(found.slow, wanted.slow));
         }
     }
     Some(nearness)

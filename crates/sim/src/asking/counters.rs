@@ -12,7 +12,7 @@ use evenkeel_estimate::{
 };
 use evenkeel_machine::{Machine, Nanos, PerKind};
 use evenkeel_model::character::CpiStack;
-use evenkeel_model::{Application, SplitMix64};
+use evenkeel_model::{Application, Phase, SplitMix64};
 use evenkeel_policy::State;
 
 use crate::SimError;
@@ -82,11 +82,7 @@ impl Counting {
             for phase in &app.phases {
                 let character = phase.character.as_deref().ok_or_else(|| SimError::Workload {
                     app: app.name.clone(),
-                    what: format!(
-                        "phase '{}' has no character, by which counters are told; give it one, or \
-                         choose another estimator",
-                        phase.name
-                    ),
+                    what: uncounted(phase),
                 })?;
                 for kind in &machine.kinds {
                     let Some(core) = &kind.core else { continue };
@@ -148,6 +144,15 @@ impl Shown {
             self.counts[event as usize] += count - of_model;
         }
     }
+}
+
+/// Why counters show nothing of a phase.
+fn uncounted(phase: &Phase) -> String {
+    let why = match phase.reference_time {
+        true => "states its work in time, not in instructions, of which counters tell nothing",
+        false => "has no character, by which counters are told",
+    };
+    format!("phase '{}' {why}; expected another estimator", phase.name)
 }
 
 /// The model on this machine.

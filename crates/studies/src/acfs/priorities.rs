@@ -28,7 +28,7 @@ const LEVELS: i8 = 8;
 pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     let machine = evenkeel_files::machines::preset(QUICKIA)?;
     let programs = mix(runs, &machine, &PROGRAMS, 1.0)?;
-    let told = Told::new(&machine, runs);
+    let told = Told::new(&machine, runs)?;
     let mut exhibits = measure(runs, &machine, &programs, &|case| case)?;
     let characterised = told.characterised(&programs);
     let by_counters = measure(runs, &machine, &characterised, &|case| told.tell(case))?;

@@ -26,7 +26,7 @@ const QUICK_PERIODS_MS: [u32; 5] = [100, 200, 400, 850, 1_000];
 
 pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     let machine = evenkeel_files::machines::preset(QUICKIA)?;
-    let told = Told::new(&machine, runs);
+    let told = Told::new(&machine, runs)?;
     let by_counters = measure(runs, &machine, Some(&told))?;
     Ok(vec![measure(runs, &machine, None)?, Told::named(by_counters)])
 }

@@ -7,7 +7,7 @@ use evenkeel_estimate::{Model, Settings, generated};
 use evenkeel_machine::Machine;
 use evenkeel_metrics::Record;
 use evenkeel_model::Application;
-use evenkeel_model::character::give_characters;
+use evenkeel_model::character::{Nearness, give_characters};
 use evenkeel_sim::Estimator;
 
 use super::table::ByPolicy;
@@ -15,8 +15,8 @@ use super::{AMD, asp, unfairness};
 use crate::{Case, Exhibit, Runs, StudyError};
 
 /// What an exhibit says of it.
-const HOW: &str = "told: phases have characters, those of generated programs of the same factor \
-    and speed. Counters are read every 200 ms, few at a time, with 2 % of noise. A model of 40 other \
+const HOW: &str = "told: phases have characters, those of the generated programs whose factors are \
+    nearest, and of these whose speeds are. Counters are read every 200 ms, few at a time, with 2 % of noise. A model of 40 other \
     generated programs tells the factors of hsp, prop-sp and acfs (quickia: Phase-SF, three sets in \
     turn; amd-2b10s: Overall-SF, one set). eqp has the speed last seen on each kind.";
 
@@ -33,14 +33,16 @@ const SCHEDULERS: [&str; 4] = ["hsp", "prop-sp", "eqp", "acfs"];
 /// What tells factors on a machine.
 pub(super) struct Told {
     machine: Machine,
-    /// `None` where the machine does not say how its cores are built.
-    model: Option<Arc<Model>>,
+    model: Arc<Model>,
     seed: u64,
 }
 
 impl Told {
     /// With the study's method for the machine.
-    pub(super) fn new(machine: &Machine, runs: &Runs) -> Self {
+    ///
+    /// # Errors
+    /// The machine does not say how its cores are built, so there is nothing to train on.
+    pub(super) fn new(machine: &Machine, runs: &Runs) -> Result<Self, StudyError> {
         let (method, most_sets) = match machine.name.as_str() {
             AMD => (Method::Overall, 1),
             _ => (Method::Phases { deviation: DEVIATION }, SETS),
@@ -48,15 +50,20 @@ impl Told {
         let settings = Settings { seed: runs.seed, ..Settings::default() };
         let plan = Plan { method, most_sets, settings, most_metrics: usize::MAX };
         let traces = generated::traces(machine, runs.seed, PROGRAMS);
-        let model = train(&traces, &plan).ok().map(|training| Arc::new(training.model));
-        Self { machine: machine.clone(), model, seed: runs.seed }
+        let model = Arc::new(train(&traces, &plan)?.model);
+        Ok(Self { machine: machine.clone(), model, seed: runs.seed })
     }
 
     /// Programs of which counters show something.
     pub(super) fn characterised(&self, apps: &[Application]) -> Vec<Application> {
+        self.with_nearness(apps).0
+    }
+
+    /// The same, and how near their characters come to what they state.
+    fn with_nearness(&self, apps: &[Application]) -> (Vec<Application>, Nearness) {
         let mut apps = apps.to_vec();
-        give_characters(&mut apps, &self.machine, self.seed);
-        apps
+        let nearness = give_characters(&mut apps, &self.machine, self.seed).unwrap_or_default();
+        (apps, nearness)
     }
 
     /// What an exhibit with these factors in place of the true ones is called and says.
@@ -69,10 +76,9 @@ impl Told {
 
     /// A case of programs that are characterised, with the estimator of its scheduler.
     pub(super) fn tell(&self, mut case: Case) -> Case {
-        case.config.estimator = match (case.policy.as_str(), &self.model) {
-            ("eqp", _) => Estimator::Sampled,
-            (_, Some(model)) => Estimator::Trained(Arc::clone(model)),
-            (_, None) => case.config.estimator,
+        case.config.estimator = match case.policy.as_str() {
+            "eqp" => Estimator::Sampled,
+            _ => Estimator::Trained(Arc::clone(&self.model)),
         };
         case
     }
@@ -85,10 +91,12 @@ pub(super) fn beside_the_oracle(
     which: &str,
     runs: &Runs,
 ) -> Result<[Exhibit; 2], StudyError> {
-    let told = Told::new(machine, runs);
+    let told = Told::new(machine, runs)?;
     let mut cases = Vec::new();
+    let (mut factor, mut speed) = (0.0_f64, 0.0_f64);
     for (_, apps) in mixes {
-        let apps = told.characterised(apps);
+        let (apps, nearness) = told.with_nearness(apps);
+        (factor, speed) = (factor.max(nearness.factor), speed.max(nearness.speed));
         for policy in SCHEDULERS {
             let case = runs.case(machine, apps.clone(), policy);
             cases.extend([told.tell(case.clone()), case]);
@@ -106,7 +114,13 @@ pub(super) fn beside_the_oracle(
             policies: columns.collect(),
             rows: rows.collect(),
         };
-        let remarks = differences(&table);
+        let mut remarks = differences(&table);
+        remarks.push(format!(
+            "Characters: factors are at most {:.1} %, speeds on small cores at most {:.0} % off \
+             what the programs state.",
+            factor * 100.0,
+            speed * 100.0
+        ));
         Exhibit { remarks, ..table.exhibit() }
     };
     Ok([

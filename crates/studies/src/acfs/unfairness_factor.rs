@@ -27,7 +27,7 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     let machine = evenkeel_files::machines::preset(QUICKIA)?;
     let mixes =
         MIXES.iter().map(|mix| runs.load(&machine, mix, 1.0)).collect::<Result<Vec<_>, _>>()?;
-    let told = Told::new(&machine, runs);
+    let told = Told::new(&machine, runs)?;
     let mut exhibits = measure(runs, &machine, &mixes, &|case| case)?;
     let characterised: Vec<_> = mixes.iter().map(|mix| told.characterised(mix)).collect();
     let by_counters = measure(runs, &machine, &characterised, &|case| told.tell(case))?;

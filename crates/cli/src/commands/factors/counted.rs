@@ -108,8 +108,12 @@ fn of_kind<'a>(
 ) -> Result<Counted<'a>> {
     let id = KindId(rank as u8);
     let is_of = |pmu: &&Pmu| kind_of(pmu, machine) == Some(id);
-    let spans = |pmu: &&Pmu| pmu.cpus.is_none();
-    // Bound to one kind, a program is counted there alone, by whichever PMU.
+    let cores = machine.cores.iter().filter(|core| core.kind == id);
+    let cpus: Vec<Cpu> = cores.map(|core| Cpu(core.cpu)).collect();
+    // Bound to one kind, a program is counted there alone, also by a PMU of several.
+    let spans = |pmu: &&Pmu| {
+        pmu.cpus.as_ref().is_none_or(|counted| cpus.iter().all(|cpu| counted.contains(cpu)))
+    };
     let pmu = found.iter().find(is_of).or_else(|| found.iter().find(spans)).cloned();
     let pmu = pmu.ok_or_else(|| {
         Failure::Failed(anyhow::anyhow!("no PMU counts on the cores of kind {}", kind.name))
@@ -118,8 +122,10 @@ fn of_kind<'a>(
         || Counters { general: GENERAL, fixed: vec![Event::Instructions, Event::Cycles] },
         modelled::counters,
     );
-    let countable = Countable::of(&pmu, counters).map_err(|error| Failure::Failed(error.into()))?;
-    let cores = machine.cores.iter().filter(|core| core.kind == id);
-    let cpus = cores.map(|core| Cpu(core.cpu)).collect();
+    let Some(&first) = cpus.first() else {
+        return Err(Failure::Failed(anyhow::anyhow!("kind {} has no core", kind.name)));
+    };
+    let countable =
+        Countable::of(&pmu, first, &counters).map_err(|error| Failure::Failed(error.into()))?;
     Ok(Counted { kind, pmu, cpus, countable })
 }

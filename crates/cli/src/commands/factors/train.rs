@@ -3,6 +3,7 @@
 use evenkeel_estimate::training::{HeldOut, Method, Plan, Training, train};
 use evenkeel_estimate::{Metric, Model, Predictor, Settings, Trace, generated};
 use evenkeel_files::factors::write_model;
+use evenkeel_metrics::measures;
 use evenkeel_report::html;
 use evenkeel_studies::{Cell, Column, Exhibit, Figure, Shape};
 use serde_json::{Value, json};
@@ -19,6 +20,9 @@ use crate::table;
 /// # Errors
 /// Bad input; a file cannot be written.
 pub fn run(args: &TrainArgs) -> Result {
+    if args.output.is_some() && args.output == args.html {
+        return Err(Failure::usage("-o and --html name one file, expected two"));
+    }
     let output = args.output.as_deref().map(OutputFile::begin).transpose()?;
     let page = args.html.as_deref().map(OutputFile::begin).transpose()?;
     let traces = match args.generated.zip(args.machine.as_deref()) {
@@ -50,7 +54,8 @@ pub fn run(args: &TrainArgs) -> Result {
     }
     write(output, &write_model(&training.model))?;
     write(page, &page_of(&training))?;
-    if args.json { print_json(&to_json(&training)) } else { print(&shown(&training)) }
+    say_worth(&training);
+    if args.json { print_json(&to_json(&training)) } else { print(&shown(&training, traces.len())) }
 }
 
 /// Traces of generated programs.
@@ -68,7 +73,40 @@ fn names(metrics: &[Metric]) -> String {
     metrics.iter().map(|metric| metric.name()).collect::<Vec<_>>().join(", ")
 }
 
-fn shown(training: &Training) -> String {
+/// Says where a model is worth less than the mean of the programs that it was trained with.
+fn say_worth(training: &Training) {
+    let model = &training.model;
+    for predictor in &model.predictors {
+        let of = |it: &&HeldOut| it.seen_on == predictor.seen_on && it.of == predictor.of;
+        let rows: Vec<&HeldOut> = training.held_out.iter().filter(of).collect();
+        if let Some(accuracy) = predictor.accuracy
+            && let Some(error_of_mean) = error_of_mean(&rows)
+            && accuracy.mean_error >= error_of_mean
+        {
+            say(
+                "note",
+                &format!(
+                    "seen on {}, the factor of {} is told with an error of {:.2}, and the mean of \
+                     the other programs has {error_of_mean:.2}: more programs are needed, or \
+                     metrics that tell more",
+                    model.kinds[predictor.seen_on], model.kinds[predictor.of], accuracy.mean_error
+                ),
+            );
+        }
+    }
+}
+
+/// Mean error of whoever says of a row the mean of the other programs' rows; `None` where all are
+/// of one program.
+fn error_of_mean(rows: &[&HeldOut]) -> Option<f64> {
+    let error = |row: &&HeldOut| {
+        let others = rows.iter().filter(|it| it.program != row.program);
+        Some((row.observed - measures::mean(others.map(|it| it.observed))?).abs())
+    };
+    measures::mean(rows.iter().filter_map(error))
+}
+
+fn shown(training: &Training, traces: usize) -> String {
     let model = &training.model;
     let header = ["SEEN ON", "FACTOR OF", "CORRELATION", "ERROR", "OF IT", "FROM"];
     let mut rows = table::figures(header.map(str::to_owned).to_vec(), 2);
@@ -99,7 +137,8 @@ fn shown(training: &Training) -> String {
         "One program: what the model is worth for others cannot be told."
     };
     let word = if programs == 1 { "program" } else { "programs" };
-    format!("{programs} {word}\n\n{rows}\n\n{held_out}\n")
+    let of = if traces > programs { format!("{traces} traces of ") } else { String::new() };
+    format!("{of}{programs} {word}\n\n{rows}\n\n{held_out}\n")
 }
 
 fn to_json(training: &Training) -> Value {

@@ -112,7 +112,6 @@ pub fn begin_sched_ext(
     args: &LiveArgs,
     partial: bool,
 ) -> Result<Option<(Box<dyn live::Session>, Chosen)>> {
-    use evenkeel_linux::live::estimating::EstimatingError;
     use evenkeel_linux::sched_ext::Options;
     use evenkeel_linux::sched_ext::session::{Config, Session, SessionError};
     use evenkeel_machine::write_cpus;
@@ -145,10 +144,7 @@ pub fn begin_sched_ext(
             say("note", &format!("by affinity: {}", error.cause()));
             return Ok(None);
         }
-        Err(
-            error @ (SessionError::Refused { .. }
-            | SessionError::Estimating(EstimatingError::Model(_))),
-        ) => return Err(Failure::input(error)),
+        Err(error @ SessionError::Refused { .. }) => return Err(Failure::input(error)),
         Err(error) => return Err(Failure::Failed(error.into())),
     };
     for note in session.mechanism().notes() {

@@ -11,10 +11,11 @@ mod statistics;
 
 use evenkeel_linux::affinity::Options;
 use evenkeel_linux::affinity::session::{Config, Session, SessionError};
+use evenkeel_linux::counters::KernelEvents;
 use evenkeel_linux::here;
 use evenkeel_linux::lab::{MACHINE_VARIABLE, Stolen};
 use evenkeel_linux::live;
-use evenkeel_linux::live::estimating::EstimatingError;
+use evenkeel_linux::live::estimating::{Estimating, EstimatingError};
 use evenkeel_linux::watch::{self, Source, WatchError, Watcher};
 use evenkeel_machine::{Machine, Nanos, write_cpus};
 use evenkeel_policy::registry::{self, Trait};
@@ -70,6 +71,10 @@ fn prepare(args: &LiveArgs, remembers: usize) -> Result<Prepared> {
     };
     let budget = args.budget.unwrap_or(AFFINITY_BUDGET);
     let config = Config { mechanism, budget, sysfs: here::sysfs(), model: args.estimator.clone() };
+    if let Some(model) = &config.model {
+        // Before a program is held back, or anything is said.
+        Estimating::new(KernelEvents, model, &machine, &config.sysfs).map_err(unestimated)?;
+    }
     Ok(Prepared { policy, machine, config })
 }
 
@@ -103,7 +108,9 @@ fn say_factors(args: &LiveArgs, policy: &Chosen, session: &dyn live::Session) {
     let goes_by_factors = registry::ENTRIES
         .iter()
         .any(|entry| entry.name == policy.system() && entry.has(Trait::NeedsFactors));
-    if goes_by_factors {
+    if goes_by_factors && let Some(model) = &args.estimator {
+        say("note", &format!("speedup factors: {model}"));
+    } else if goes_by_factors {
         say("note", &format!("speedup factors: {}", session.factors()));
     } else if args.estimator.is_some() {
         let label = &policy.label;
@@ -136,6 +143,14 @@ fn unwatchable(error: WatchError) -> Failure {
     }
 }
 
+/// The failure for a model that cannot go by this machine's counters.
+fn unestimated(error: EstimatingError) -> Failure {
+    match error {
+        EstimatingError::Model(_) => Failure::input(error),
+        _ => Failure::Failed(error.into()),
+    }
+}
+
 /// A session of the affinity mechanism.
 fn begin(
     prepared: Prepared,
@@ -148,9 +163,7 @@ fn begin(
     let Prepared { policy, machine, config } = prepared;
     let session = Session::begin(watcher, machine, (policy.name(), policy.make()?), config)
         .map_err(|error| match error {
-            SessionError::Refused { .. } | SessionError::Estimating(EstimatingError::Model(_)) => {
-                Failure::input(error)
-            }
+            SessionError::Refused { .. } => Failure::input(error),
             _ => Failure::Failed(error.into()),
         })?;
     let recovered = session.recovered();

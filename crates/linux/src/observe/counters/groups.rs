@@ -7,21 +7,25 @@
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::time::{Duration, Instant};
 
-use evenkeel_estimate::{Counts, EventSet, EventSets, LEAST_TIME};
+use evenkeel_estimate::{Counters, Counts, Event, EventSet, EventSets, LEAST_TIME, Metric};
 use evenkeel_machine::Nanos;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::Pmu;
 use super::codes::Code;
 use crate::observe::perf_event::{self as perf, Attr, Flag, Target};
-use crate::observe::watch::Tid;
+use crate::observe::watch::{Cpu, Tid};
 
 /// `PERF_FORMAT_TOTAL_TIME_ENABLED`, `_TOTAL_TIME_RUNNING`, `_GROUP`.
 const READ_FORMAT: u64 = 1 | 2 | 8;
 /// Words before the counts: how many there are, time enabled, time running.
 const HEAD: usize = 3;
 /// Most events of a group.
-const MOST: usize = evenkeel_estimate::Event::ALL.len();
+const MOST: usize = Event::ALL.len();
+/// For so long a group that is tried may wait for counters.
+const TRIAL: Duration = Duration::from_millis(20);
 /// What a read gives at most.
 pub const MOST_WORDS: usize = HEAD + MOST;
 
@@ -47,6 +51,13 @@ pub trait PerfEvents {
     /// # Errors
     /// Those of `ioctl(2)`.
     fn set_counting(&mut self, leader: &Self::Event, counts: bool) -> io::Result<()>;
+
+    /// Tries, on the calling thread, which is bound to a CPU meanwhile, whether events count
+    /// together.
+    ///
+    /// # Errors
+    /// Which of them does not, and why; the first where the group is never given counters.
+    fn try_group(&mut self, codes: &[Code], cpu: Cpu) -> Result<(), (usize, io::Error)>;
 
     /// Reads a group: how many counts, time enabled, time running, and the counts. Returns how many
     /// words there were; 0 where the kernel has given the group up.
@@ -75,6 +86,18 @@ impl PerfEvents for KernelEvents {
         if counts { perf::enable(leader.as_fd()) } else { perf::disable(leader.as_fd()) }
     }
 
+    fn try_group(&mut self, codes: &[Code], cpu: Cpu) -> Result<(), (usize, io::Error)> {
+        let first = |error: rustix::io::Errno| (0, io::Error::from(error));
+        let before = sched_getaffinity(None).map_err(first)?;
+        let mut one = CpuSet::new();
+        one.set(cpu.0 as usize);
+        sched_setaffinity(None, &one).map_err(first)?;
+        let counts = self.counts_together(codes);
+        // It was its mask before.
+        let _ = sched_setaffinity(None, &before);
+        counts
+    }
+
     fn read(&mut self, leader: &OwnedFd, into: &mut [u64; MOST_WORDS]) -> io::Result<usize> {
         let mut bytes = [0; MOST_WORDS * 8];
         let length = rustix::io::read(leader, &mut bytes)?;
@@ -83,6 +106,77 @@ impl PerfEvents for KernelEvents {
         }
         Ok(length / 8)
     }
+}
+
+impl KernelEvents {
+    fn counts_together(&mut self, codes: &[Code]) -> Result<(), (usize, io::Error)> {
+        let own = Tid(rustix::thread::gettid().as_raw_nonzero().get());
+        let mut events: Vec<OwnedFd> = Vec::with_capacity(codes.len());
+        for (i, &code) in codes.iter().enumerate() {
+            let event = self.open(code, own, events.first()).map_err(|error| (i, error))?;
+            events.push(event);
+        }
+        let Some(leader) = events.first() else { return Ok(()) };
+        self.set_counting(leader, true).map_err(|error| (0, error))?;
+        let start = Instant::now();
+        let mut words = [0; MOST_WORDS];
+        while start.elapsed() < TRIAL {
+            self.read(leader, &mut words).map_err(|error| (0, error))?;
+            if words[2] > 0 {
+                return Ok(());
+            }
+        }
+        Err((0, io::Error::other("others hold its counters, as kernel.nmi_watchdog does")))
+    }
+}
+
+/// The kernel does not count.
+#[derive(Debug, thiserror::Error)]
+#[error("{pmu}: the kernel does not count {event}: {source}")]
+pub struct Refused {
+    /// The PMU.
+    pub pmu: String,
+    /// The event.
+    pub event: Event,
+    /// `EACCES`: `kernel.perf_event_paranoid` above 2 and no `CAP_PERFMON`; `ENOENT`: the PMU has
+    /// no such event; `EINVAL`: it cannot count so many at once.
+    pub source: io::Error,
+}
+
+/// Sets of events for metrics that a PMU counts, which has so many counters at most: the kernel may
+/// have fewer to give.
+///
+/// # Errors
+/// What the kernel said last, where even the fewest are too many.
+pub fn fit<P: PerfEvents>(
+    perf: &mut P,
+    pmu: &Pmu,
+    cpu: Cpu,
+    metrics: &[Metric],
+    mut counters: Counters,
+) -> Result<(Counters, EventSets), Refused> {
+    let mut refused = None;
+    while let Some(sets) = EventSets::new(metrics, &counters) {
+        let mut refuses = |set: usize| {
+            let events = sets.events(set).events();
+            let codes: Vec<Code> = events.iter().map(|&event| pmu.code(event)).collect();
+            let (i, source) = perf.try_group(&codes, cpu).err()?;
+            Some(Refused { pmu: pmu.name.clone(), event: events[i], source })
+        };
+        match (0..sets.len()).find_map(&mut refuses) {
+            None => return Ok((counters, sets)),
+            Some(by) => refused = Some(by),
+        }
+        if counters.general == 0 {
+            break;
+        }
+        counters.general -= 1;
+    }
+    Err(refused.unwrap_or_else(|| Refused {
+        pmu: pmu.name.clone(),
+        event: Event::Cycles,
+        source: io::Error::other("too few counters"),
+    }))
 }
 
 /// A set of events, open for a thread.
@@ -123,13 +217,13 @@ impl<E> Groups<E> {
         pmu: &Pmu,
         sets: &EventSets,
         tid: Tid,
-    ) -> Result<Self, (evenkeel_estimate::Event, io::Error)> {
+    ) -> Result<Self, (Event, io::Error)> {
         let open = |perf: &mut P, set: &EventSet| {
             let mut events = set.events().iter();
-            let mut open = |event: evenkeel_estimate::Event, leader: Option<&E>| {
+            let mut open = |event: Event, leader: Option<&E>| {
                 perf.open(pmu.code(event), tid, leader).map_err(|error| (event, error))
             };
-            let first = *events.next().unwrap_or(&evenkeel_estimate::Event::Instructions);
+            let first = *events.next().unwrap_or(&Event::Instructions);
             let leader = open(first, None)?;
             let others = events.map(|&event| open(event, Some(&leader)));
             let others = others.collect::<Result<_, _>>()?;
@@ -137,7 +231,7 @@ impl<E> Groups<E> {
         };
         let sets = (0..sets.len()).map(|set| open(perf, sets.events(set)));
         let mut groups = Self { sets: sets.collect::<Result<_, _>>()?, counting: 0 };
-        groups.turn(perf, 0).map_err(|error| (evenkeel_estimate::Event::Instructions, error))?;
+        groups.turn(perf, 0).map_err(|error| (Event::Instructions, error))?;
         Ok(groups)
     }
 

@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-use super::Pmu;
+use super::{KernelEvents, Pmu, Refused, fit};
 use crate::observe::perf_event::{self as perf, Attr, Flag, Target};
 use crate::observe::program::{Held, Output, Signals};
 use crate::observe::watch::{Cpu, Tid};
@@ -26,16 +26,9 @@ const READ_FORMAT: u64 = 1 | 2;
 /// Why a program could not be counted.
 #[derive(Debug, thiserror::Error)]
 pub enum CountError {
-    /// The kernel does not count instructions and cycles.
-    #[error("{pmu}: the kernel does not count {event}: {source}")]
-    Refused {
-        /// The PMU.
-        pmu: String,
-        /// The event.
-        event: Event,
-        /// Why.
-        source: io::Error,
-    },
+    /// The kernel does not count.
+    #[error(transparent)]
+    Refused(#[from] Refused),
     /// It could not be started, bound or read.
     #[error("{what}: {source}")]
     Io {
@@ -64,59 +57,24 @@ pub struct Countable {
 }
 
 impl Countable {
-    /// Of a PMU that has so many counters, as far as is known: the kernel may have fewer to give.
+    /// Of a PMU that has so many counters, as far as is known, tried on one of its CPUs.
     ///
     /// # Errors
     /// Not even instructions and cycles can be counted.
-    pub fn of(pmu: &Pmu, mut counters: Counters) -> Result<Self, CountError> {
-        for event in Metric::Ipc.events() {
-            try_events(pmu, &[event]).map_err(|(event, source)| CountError::Refused {
-                pmu: pmu.name.clone(),
-                event,
-                source,
-            })?;
-        }
-        let is_known = |metric: &Metric| {
-            metric.events().iter().all(|&event| try_events(pmu, &[event]).is_ok())
-        };
-        let mut metrics: Vec<Metric> = Metric::ALL.into_iter().filter(is_known).collect();
+    pub fn of(pmu: &Pmu, cpu: Cpu, counters: &Counters) -> Result<Self, Refused> {
+        let fit = |metrics: &[Metric]| fit(&mut KernelEvents, pmu, cpu, metrics, counters.clone());
+        fit(&[Metric::Ipc])?;
+        let mut metrics: Vec<Metric> =
+            Metric::ALL.into_iter().filter(|&metric| fit(&[metric]).is_ok()).collect();
         loop {
-            let refused = |sets: &EventSets| {
-                (0..sets.len()).find_map(|set| try_events(pmu, sets.events(set).events()).err())
+            match fit(&metrics) {
+                Ok((counters, sets)) => return Ok(Self { counters, sets }),
+                Err(refused) if metrics.is_empty() => return Err(refused),
+                // Each can be counted, and not all of them in turn: the last is left out.
+                Err(_) => metrics.pop(),
             };
-            match EventSets::new(&metrics, &counters) {
-                Some(sets) => match refused(&sets) {
-                    None => return Ok(Self { counters, sets }),
-                    Some((event, source)) if counters.general == 0 => {
-                        let pmu = pmu.name.clone();
-                        return Err(CountError::Refused { pmu, event, source });
-                    }
-                    Some(_) => counters.general -= 1,
-                },
-                // A metric of two events more than there is room for.
-                None if metrics.len() > 1 => {
-                    let fits = |it: &Metric| EventSets::new(&[*it], &counters).is_some();
-                    metrics.retain(fits);
-                    if metrics.is_empty() {
-                        metrics.push(Metric::Ipc);
-                    }
-                }
-                None => {
-                    return Err(CountError::Refused {
-                        pmu: pmu.name.clone(),
-                        event: Event::Cycles,
-                        source: io::ErrorKind::Unsupported.into(),
-                    });
-                }
-            }
         }
     }
-}
-
-/// Opens events together for the calling thread, and closes them.
-fn try_events(pmu: &Pmu, events: &[Event]) -> Result<(), (Event, io::Error)> {
-    let own = Tid(rustix::thread::gettid().as_raw_nonzero().get());
-    open(pmu, events, own).map(drop)
 }
 
 /// One descriptor an event; the first leads.
@@ -166,7 +124,7 @@ pub fn count(
     sched_setaffinity(pid, &mask)
         .map_err(|error| io("cannot bind it to CPUs of the kind")(error.into()))?;
     let events = open(pmu, set.events(), Tid(held.id() as i32))
-        .map_err(|(event, source)| CountError::Refused { pmu: pmu.name.clone(), event, source })?;
+        .map_err(|(event, source)| Refused { pmu: pmu.name.clone(), event, source })?;
     let mut program = held.begin().map_err(io("cannot execute it"))?;
     let mut readings = Vec::new();
     let status = loop {

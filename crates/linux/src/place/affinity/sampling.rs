@@ -61,6 +61,10 @@ impl Sampling {
         // No counters: speedup factors are then what capacities, or names of programs, say.
         let mut pmus = if by_model { Vec::new() } else { pmus(sysfs).unwrap_or_default() };
         pmus.truncate(ThreadCounters::MOST_PMUS);
+        let own = Tid(rustix::thread::gettid().as_raw_nonzero().get());
+        if ThreadCounters::open(&pmus, own).is_err() {
+            pmus.clear();
+        }
         let kinds = pmus.iter().map(|pmu| kind_of(pmu, machine)).collect();
         Self {
             times: source != Source::Perf,

@@ -138,13 +138,13 @@ impl Session {
         limit.current = limit.maximum;
         // Without, some threads are not sampled where the source tells no switches.
         let _ = setrlimit(Resource::Nofile, limit);
+        let mut kernel = Linux::new();
+        let recovered = recover(&path, &mut kernel).map_err(failed)?;
         let estimating = config
             .model
             .as_deref()
             .map(|model| Estimating::new(KernelEvents, model, &machine, &config.sysfs));
         let estimating = estimating.transpose()?;
-        let mut kernel = Linux::new();
-        let recovered = recover(&path, &mut kernel).map_err(failed)?;
         let journal = Journal::create(&path).map_err(failed)?;
         config.mechanism.park &= kernel.can_park();
         let at = now();

@@ -13,13 +13,15 @@ use evenkeel_estimate::{
 use evenkeel_machine::{Kind, Machine, Nanos, PerKind};
 use evenkeel_policy::{ThreadId, ThreadStats};
 
-use crate::observe::counters::{Groups, Look, PerfEvents, Pmu, PmuError, kind_of, pmus};
-use crate::observe::watch::Tid;
+use crate::observe::counters::{
+    Groups, Look, PerfEvents, Pmu, PmuError, Refused, fit, kind_of, pmus,
+};
+use crate::observe::watch::{Cpu, Tid};
 
 /// Counters of a kind whose file says nothing of them: those of an Intel core whose second thread
 /// is in use, with two of their own. Ours; the kernel refuses what is too much.
 const GENERAL: usize = 4;
-/// So often a lost group is opened anew.
+/// A kind's groups that are lost so often between two whole rounds are given up.
 const MOST_LOSSES: u32 = 3;
 
 /// Why a model cannot go by the counters of a machine.
@@ -34,17 +36,9 @@ pub enum EstimatingError {
     /// No PMU counts for the cores of one kind alone.
     #[error("no PMU counts for {0} alone, so counters do not tell its share")]
     NoPmu(String),
-    /// The kernel refuses.
-    #[error("{pmu}: the kernel does not count {event}: {source}")]
-    Refused {
-        /// The PMU.
-        pmu: String,
-        /// The event.
-        event: Event,
-        /// `EACCES`: `kernel.perf_event_paranoid` above 2 and no `CAP_PERFMON`; `ENOENT`: the PMU
-        /// has no such event; `EINVAL`: it cannot count so many at once.
-        source: io::Error,
-    },
+    /// The kernel does not count.
+    #[error(transparent)]
+    Refused(#[from] Refused),
 }
 
 /// Counters of threads, and the model that goes by them.
@@ -57,6 +51,7 @@ pub struct Estimating<P: PerfEvents> {
     threads: Vec<Option<Thread<P::Event>>>,
     last: Nanos,
     told: u64,
+    begun: u64,
     uncounted: Uncounted,
 }
 
@@ -66,6 +61,13 @@ struct Uncounted {
     threads: u64,
     /// What the kernel said of the first.
     first: Option<String>,
+}
+
+impl Uncounted {
+    fn note(&mut self, why: impl FnOnce() -> String) {
+        self.threads += 1;
+        self.first.get_or_insert_with(why);
+    }
 }
 
 impl fmt::Display for Uncounted {
@@ -82,7 +84,8 @@ struct Thread<E> {
     tid: Tid,
     /// By kind; none where they were lost too often.
     groups: Vec<Option<Groups<E>>>,
-    losses: u32,
+    /// By kind, since the last whole round.
+    losses: Vec<u32>,
     time_on: PerKind<Nanos>,
     watched: Watched,
     is_there: bool,
@@ -99,34 +102,34 @@ impl<P: PerfEvents> Estimating<P> {
         machine: &Machine,
         sysfs: &Path,
     ) -> Result<Self, EstimatingError> {
-        let kinds: Vec<(&str, Counters)> =
-            machine.kinds.iter().map(|kind| (kind.name.as_str(), counters(kind))).collect();
-        let model = MachineModel::new(model, &kinds)?;
+        let stated = |kind: &'_ Kind| (kind.name.clone(), counters(kind));
+        let mut kinds: Vec<(String, Counters)> = machine.kinds.iter().map(stated).collect();
+        // For its errors: a model for other kinds is refused before counters are looked for.
+        on_machine(model, &kinds)?;
         let found = pmus(sysfs)?;
-        let of_kind = |rank: usize| {
+        let (mut perf, mut of_kinds) = (perf, Vec::new());
+        for (rank, kind) in kinds.iter_mut().enumerate() {
             let is_of = |pmu: &&Pmu| kind_of(pmu, machine).is_some_and(|it| it.index() == rank);
-            let pmu = found.iter().find(is_of);
-            pmu.cloned().ok_or_else(|| EstimatingError::NoPmu(machine.kinds[rank].name.clone()))
-        };
-        let pmus = (0..kinds.len()).map(of_kind).collect::<Result<Vec<_>, _>>()?;
-        let mut this = Self {
+            let pmu = found.iter().find(is_of).cloned();
+            let pmu = pmu.ok_or_else(|| EstimatingError::NoPmu(kind.0.clone()))?;
+            let cpus = machine.cores.iter().filter(|core| core.kind.index() == rank);
+            let place = model.kinds.iter().position(|name| *name == kind.0).unwrap_or_default();
+            let metrics = model.metrics(place);
+            if let Some(cpu) = cpus.map(|core| Cpu(core.cpu)).next() {
+                kind.1 = fit(&mut perf, &pmu, cpu, &metrics, kind.1.clone())?.0;
+            }
+            of_kinds.push(pmu);
+        }
+        Ok(Self {
             perf,
-            model,
-            pmus,
+            model: on_machine(model, &kinds)?,
+            pmus: of_kinds,
             threads: Vec::new(),
             last: Nanos::ZERO,
             told: 0,
+            begun: 0,
             uncounted: Uncounted::default(),
-        };
-        let own = Tid(rustix::thread::gettid().as_raw_nonzero().get());
-        for kind in 0..this.pmus.len() {
-            this.open(own, kind).map_err(|(event, source)| EstimatingError::Refused {
-                pmu: this.pmus[kind].name.clone(),
-                event,
-                source,
-            })?;
-        }
-        Ok(this)
+        })
     }
 
     fn open(&mut self, tid: Tid, kind: usize) -> Result<Groups<P::Event>, (Event, io::Error)> {
@@ -145,10 +148,17 @@ impl<P: PerfEvents> Estimating<P> {
         self.told
     }
 
-    /// Threads that could not be counted for, and why; `None` where there was none.
+    /// Threads that could not be counted for, and why, or that nothing was told; `None` where
+    /// there is nothing to say.
     #[must_use]
     pub fn uncounted(&self) -> Option<String> {
-        (self.uncounted.threads > 0).then(|| self.uncounted.to_string())
+        match (self.uncounted.threads, self.begun, self.told) {
+            (1.., _, _) => Some(self.uncounted.to_string()),
+            (0, 1.., 0) => {
+                Some("the model told no factor: no thread was counted for a whole round".to_owned())
+            }
+            _ => None,
+        }
     }
 
     /// Reads the counters of these threads, which are all that there are, each with its time on the
@@ -185,6 +195,7 @@ impl<P: PerfEvents> Estimating<P> {
     }
 
     fn begin(&mut self, tid: Tid) -> Thread<P::Event> {
+        self.begun += 1;
         let mut refused = None;
         let mut groups = Vec::with_capacity(self.pmus.len());
         for kind in 0..self.pmus.len() {
@@ -194,14 +205,13 @@ impl<P: PerfEvents> Estimating<P> {
         if let Some((event, error)) = refused {
             // One that has ended meanwhile is not missed.
             if error.raw_os_error() != Some(libc::ESRCH) {
-                self.uncounted.threads += 1;
-                self.uncounted.first.get_or_insert_with(|| format!("{event}: {error}"));
+                self.uncounted.note(|| format!("{event}: {error}"));
             }
         }
         Thread {
             tid,
             groups,
-            losses: 0,
+            losses: vec![0; self.pmus.len()],
             time_on: PerKind::all(Nanos::ZERO),
             watched: Watched::default(),
             is_there: true,
@@ -231,14 +241,19 @@ impl<P: PerfEvents> Estimating<P> {
                 }
                 Look::Lost => false,
             };
+            if told.is_some() {
+                thread.losses[kind] = 0;
+            }
             if !turned {
-                thread.losses += 1;
+                thread.losses[kind] += 1;
                 thread.watched.begin_anew(kind);
-                let again = thread.losses < MOST_LOSSES;
                 thread.groups[kind] = None;
-                if again {
-                    thread.groups[kind] = self.open(thread.tid, kind).ok();
+                let again = thread.losses[kind] < MOST_LOSSES;
+                let opened = again.then(|| self.open(thread.tid, kind).ok()).flatten();
+                if opened.is_none() {
+                    self.uncounted.note(|| "its counters were lost".to_owned());
                 }
+                thread.groups[kind] = opened;
             }
         }
         told
@@ -251,7 +266,12 @@ pub fn has_run(stats: &ThreadStats) -> bool {
     stats.time_on.0.iter().map(|time| time.0).sum::<u64>() >= LEAST_TIME.0
 }
 
-/// What a kind can count at once.
+fn on_machine(model: &Model, kinds: &[(String, Counters)]) -> Result<MachineModel, ModelError> {
+    let named = kinds.iter().map(|(name, counters)| (name.as_str(), counters.clone()));
+    MachineModel::new(model, &named.collect::<Vec<_>>())
+}
+
+/// What a kind can count at once, as far as is known.
 fn counters(kind: &Kind) -> Counters {
     kind.core.as_ref().map_or_else(
         || Counters { general: GENERAL, fixed: vec![Event::Instructions, Event::Cycles] },

@@ -127,7 +127,8 @@ pub trait Session {
     }
 }
 
-/// Where a session has the speedup factors of threads from, where none is given by name.
+/// Where a session has the speedup factors of threads from. Those that are given by name hold until
+/// counters tell others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FactorSource {
     /// A model, from counters.
@@ -144,8 +145,7 @@ impl fmt::Display for FactorSource {
             Self::Model => "what the model tells from counters",
             Self::Sampled => "instructions per second on each kind of core",
             Self::Capacities => {
-                "--speedup, else the cores' capacities, the same for all: this machine has no \
-                 counters"
+                "--speedup, else the cores' capacities, the same for all: no counters can be had"
             }
         })
     }
