@@ -2,7 +2,7 @@
 
 use evenkeel_machine::{MAX_KINDS, Nanos, PerKind};
 
-use crate::metric::{Counts, Metric};
+use crate::metric::Counts;
 use crate::model::{Model, Predictor};
 use crate::rounds::{Round, Rounds};
 use crate::sets::{Counters, EventSet, EventSets};
@@ -143,18 +143,12 @@ impl MachineModel {
         let slowest = factors.0[self.kinds.len() - 1];
         Some(PerKind(factors.0.map(|factor| (factor / slowest).max(1.0) as f32)))
     }
-
-    /// Metrics that threads on a kind are watched for.
-    pub fn metrics(&self, kind: usize) -> impl Iterator<Item = Metric> + '_ {
-        let sets = self.sets(kind);
-        (0..sets.len()).flat_map(|set| sets.metrics(set).iter().copied())
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metric::Event;
+    use crate::metric::{Event, Metric};
     use crate::regression::{Additive, StepFunction};
     use crate::training::Method;
 

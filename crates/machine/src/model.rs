@@ -248,6 +248,18 @@ impl Machine {
         KindId((self.kinds.len() - 1) as u8)
     }
 
+    /// Speedup factors of work that scales with capacity: what is taken for those of work of which
+    /// nothing is known. Taken for equal, kinds would never be told apart by a policy that moves
+    /// threads only where they differ.
+    pub fn capacity_factors(&self) -> PerKind<f32> {
+        let slowest = self.kinds[self.slowest().index()].top().capacity;
+        let mut factors = PerKind::all(1.0);
+        for (factor, kind) in factors.0.iter_mut().zip(&self.kinds) {
+            *factor = (kind.top().capacity / slowest) as f32;
+        }
+        factors
+    }
+
     /// The cores of a kind, by number.
     pub fn cores_of(&self, kind: KindId) -> impl Iterator<Item = CoreId> + '_ {
         self.cores.iter().filter(move |core| core.kind == kind).map(|core| core.id)

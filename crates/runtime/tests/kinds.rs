@@ -139,3 +139,21 @@ fn kinds_in_a_line_count_where_no_machine_is_named() {
         assert!(status.unwrap().success(), "{line}");
     }
 }
+
+#[test]
+fn speedup_factors_are_over_the_slowest_kind_that_has_a_worker() {
+    let name = "speedup_factors_are_over_the_slowest_kind_that_has_a_worker";
+    if std::env::var_os("EVENKEEL_KINDS").is_some() {
+        let pool = evenkeel_runtime::Pool::builder().workers(1).summary(true).build().unwrap();
+        assert_eq!(pool.kinds()[0].name, "middle");
+        pool.scope(|s| s.task().label("step").run(|| ()));
+        let factors: Vec<_> = pool.speedups().iter().map(|it| (it.label, it.factor)).collect();
+        assert_eq!(factors, [("step", 1.0)]);
+        return;
+    }
+    // No CPU of this machine is of the first kind, nor of the last.
+    let line = "big:1000=1024 middle:0-63=700 little:1001=300";
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    let child = child.args(["--exact", name]).env("EVENKEEL_KINDS", line);
+    assert!(child.env_remove("EVENKEEL_MACHINE").status().unwrap().success());
+}

@@ -35,8 +35,7 @@ pub struct Counting {
     kinds: usize,
     /// By thread; none where it has not run yet, or has ended.
     threads: Vec<Option<Box<Counted>>>,
-    /// Factors of a thread that has shown nothing yet, by capacity: taken for equal, the kinds
-    /// would never be told apart by a policy that moves threads only where they differ.
+    /// Factors of a thread that has shown nothing yet, by capacity.
     pub prior: PerKind<f32>,
     seed: u64,
 }
@@ -97,13 +96,14 @@ impl Counting {
                 }
             }
         }
-        let slowest = machine.kinds.last().map_or(1.0, |kind| kind.top().capacity);
-        let mut prior = PerKind::all(1.0);
-        for (factor, kind) in prior.0.iter_mut().zip(&machine.kinds) {
-            *factor = (kind.top().capacity / slowest) as f32;
-        }
-        let kinds = machine.kinds.len();
-        Ok(Some(Self { model, rates, kinds, threads: Vec::new(), prior, seed: config.seed }))
+        Ok(Some(Self {
+            model,
+            rates,
+            kinds: machine.kinds.len(),
+            threads: Vec::new(),
+            prior: machine.capacity_factors(),
+            seed: config.seed,
+        }))
     }
 }
 

@@ -6,9 +6,9 @@ use evenkeel_metrics::{Record, measures};
 use evenkeel_model::Application;
 use evenkeel_policy::weight_of;
 
-use super::told::Told;
+use super::told::{Tell, true_and_told};
 use super::{QUICKIA, mix};
-use crate::{Case, Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
+use crate::{Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
 
 pub(super) const SETTING: &str = "gamess, bzip2, h264ref and gobmk on quickia. The weight of one \
                                   of them is raised by nice levels, a quarter more each (nice 0 to \
@@ -28,19 +28,14 @@ const LEVELS: i8 = 8;
 pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     let machine = evenkeel_files::machines::preset(QUICKIA)?;
     let programs = mix(runs, &machine, &PROGRAMS, 1.0)?;
-    let told = Told::new(&machine, runs)?;
-    let mut exhibits = measure(runs, &machine, &programs, &|case| case)?;
-    let characterised = told.characterised(&programs);
-    let by_counters = measure(runs, &machine, &characterised, &|case| told.tell(case))?;
-    exhibits.extend(by_counters.into_iter().map(Told::named));
-    Ok(exhibits)
+    true_and_told(&machine, &[programs], runs, |sets, tell| measure(runs, &machine, sets, tell))
 }
 
 fn measure(
     runs: &Runs,
     machine: &Machine,
-    programs: &[Application],
-    tell: &dyn Fn(Case) -> Case,
+    sets: &[Vec<Application>],
+    tell: Tell<'_>,
 ) -> Result<Vec<Exhibit>, StudyError> {
     let levels: Vec<i8> = (0..=LEVELS).step_by(if runs.quick { 2 } else { 1 }).collect();
     let points: Vec<(usize, i8)> = (0..PROGRAMS.len())
@@ -48,7 +43,7 @@ fn measure(
         .collect();
     let mut cases = Vec::new();
     for &(raised, nice) in &points {
-        let mut apps = programs.to_vec();
+        let mut apps = sets.concat();
         apps[raised].threads.iter_mut().for_each(|thread| thread.nice = nice);
         cases.extend(POLICIES.map(|policy| tell(runs.case(machine, apps.clone(), policy))));
     }

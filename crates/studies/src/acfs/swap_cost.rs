@@ -3,8 +3,9 @@
 
 use evenkeel_machine::Machine;
 use evenkeel_metrics::Record;
+use evenkeel_model::Application;
 
-use super::told::Told;
+use super::told::{Tell, true_and_told};
 use super::{QUICKIA, asp, mix, unfairness};
 use crate::{Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
 
@@ -26,24 +27,26 @@ const QUICK_PERIODS_MS: [u32; 5] = [100, 200, 400, 850, 1_000];
 
 pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     let machine = evenkeel_files::machines::preset(QUICKIA)?;
-    let told = Told::new(&machine, runs)?;
-    let by_counters = measure(runs, &machine, Some(&told))?;
-    Ok(vec![measure(runs, &machine, None)?, Told::named(by_counters)])
+    let groups = GROUPS.iter().map(|(_, names)| mix(runs, &machine, names, 1.0));
+    let groups = groups.collect::<Result<Vec<_>, _>>()?;
+    true_and_told(&machine, &groups, runs, |groups, tell| measure(runs, &machine, groups, tell))
 }
 
-fn measure(runs: &Runs, machine: &Machine, told: Option<&Told>) -> Result<Exhibit, StudyError> {
+fn measure(
+    runs: &Runs,
+    machine: &Machine,
+    groups: &[Vec<Application>],
+    tell: Tell<'_>,
+) -> Result<Vec<Exhibit>, StudyError> {
     let free = machine.with_free_costs();
     let periods_ms: &[u32] = if runs.quick { &QUICK_PERIODS_MS } else { &PERIODS_MS };
     let mut points = Vec::new();
     let mut cases = Vec::new();
-    for (group, names) in GROUPS {
-        let programs = mix(runs, machine, &names, 1.0)?;
-        let programs = told.map_or(programs.clone(), |told| told.characterised(&programs));
+    for ((group, _), programs) in GROUPS.iter().zip(groups) {
         for &period_ms in periods_ms {
-            points.push((group, period_ms));
+            points.push((*group, period_ms));
             let case = |machine| {
-                let case = runs.case(machine, programs.clone(), "acfs").with("swap", period_ms);
-                told.map_or(case.clone(), |told| told.tell(case))
+                tell(runs.case(machine, programs.clone(), "acfs").with("swap", period_ms))
             };
             cases.extend([case(machine), case(&free)]);
         }
@@ -67,7 +70,7 @@ fn measure(runs: &Runs, machine: &Machine, told: Option<&Told>) -> Result<Exhibi
         series: Some("programs".into()),
         ..Figure::new(Shape::Lines, title, "T_swap", [y], y_title)
     };
-    Ok(Exhibit {
+    Ok(vec![Exhibit {
         title: title.into(),
         columns: vec![
             Column::new("programs", ""),
@@ -83,5 +86,5 @@ fn measure(runs: &Runs, machine: &Machine, told: Option<&Told>) -> Result<Exhibi
             by_group("unfairness", "unfairness"),
         ],
         ..Exhibit::default()
-    })
+    }])
 }

@@ -16,8 +16,8 @@ use crate::{Case, Exhibit, Runs, StudyError};
 
 /// What an exhibit says of it.
 const HOW: &str = "told: phases have characters, those of the generated programs whose factors are \
-    nearest, and of these whose speeds are. Counters are read every 200 ms, few at a time, with 2 % of noise. A model of 40 other \
-    generated programs tells the factors of hsp, prop-sp and acfs (quickia: Phase-SF, three sets in \
+    nearest, and of these whose speeds are. Counters are read every 200 ms, few at a time, with 2 \
+    % of noise. A model of 40 other generated programs tells the factors of hsp, prop-sp and acfs (quickia: Phase-SF, three sets in \
     turn; amd-2b10s: Overall-SF, one set). eqp has the speed last seen on each kind.";
 
 /// Programs to train with.
@@ -31,7 +31,7 @@ const SETS: usize = 3;
 const SCHEDULERS: [&str; 4] = ["hsp", "prop-sp", "eqp", "acfs"];
 
 /// What tells factors on a machine.
-pub(super) struct Told {
+struct Told {
     machine: Machine,
     model: Arc<Model>,
     seed: u64,
@@ -42,7 +42,7 @@ impl Told {
     ///
     /// # Errors
     /// The machine does not say how its cores are built, so there is nothing to train on.
-    pub(super) fn new(machine: &Machine, runs: &Runs) -> Result<Self, StudyError> {
+    fn new(machine: &Machine, runs: &Runs) -> Result<Self, StudyError> {
         let (method, most_sets) = match machine.name.as_str() {
             AMD => (Method::Overall, 1),
             _ => (Method::Phases { deviation: DEVIATION }, SETS),
@@ -55,7 +55,7 @@ impl Told {
     }
 
     /// Programs of which counters show something.
-    pub(super) fn characterised(&self, apps: &[Application]) -> Vec<Application> {
+    fn characterised(&self, apps: &[Application]) -> Vec<Application> {
         self.with_nearness(apps).0
     }
 
@@ -67,7 +67,7 @@ impl Told {
     }
 
     /// What an exhibit with these factors in place of the true ones is called and says.
-    pub(super) fn named(exhibit: Exhibit) -> Exhibit {
+    fn named(exhibit: Exhibit) -> Exhibit {
         let mut remarks = exhibit.remarks;
         remarks.push(HOW.to_owned());
         let title = format!("{}, factors told from counters", exhibit.title);
@@ -75,13 +75,31 @@ impl Told {
     }
 
     /// A case of programs that are characterised, with the estimator of its scheduler.
-    pub(super) fn tell(&self, mut case: Case) -> Case {
+    fn tell(&self, mut case: Case) -> Case {
         case.config.estimator = match case.policy.as_str() {
             "eqp" => Estimator::Sampled,
             _ => Estimator::Trained(Arc::clone(&self.model)),
         };
         case
     }
+}
+
+/// What chooses a case's estimator.
+pub(super) type Tell<'a> = &'a dyn Fn(Case) -> Case;
+
+/// The exhibits of sets of programs with true factors, then those with factors told from counters.
+pub(super) fn true_and_told(
+    machine: &Machine,
+    sets: &[Vec<Application>],
+    runs: &Runs,
+    measure: impl Fn(&[Vec<Application>], Tell<'_>) -> Result<Vec<Exhibit>, StudyError>,
+) -> Result<Vec<Exhibit>, StudyError> {
+    let told = Told::new(machine, runs)?;
+    let mut exhibits = measure(sets, &|case| case)?;
+    let characterised: Vec<_> = sets.iter().map(|set| told.characterised(set)).collect();
+    let by_counters = measure(&characterised, &|case| told.tell(case))?;
+    exhibits.extend(by_counters.into_iter().map(Told::named));
+    Ok(exhibits)
 }
 
 /// Unfairness and ASP of mixes, with what the study's estimators tell and with true factors.

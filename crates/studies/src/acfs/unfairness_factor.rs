@@ -6,7 +6,7 @@ use evenkeel_model::Application;
 use evenkeel_policy::bounds::Optimum;
 
 use super::table::ByPolicy;
-use super::told::Told;
+use super::told::{Tell, true_and_told};
 use super::{MIXES, QUICKIA, asp, bound, mean, unfairness};
 use crate::{Case, Cell, Column, Exhibit, Figure, Runs, Shape, StudyError};
 
@@ -27,19 +27,14 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     let machine = evenkeel_files::machines::preset(QUICKIA)?;
     let mixes =
         MIXES.iter().map(|mix| runs.load(&machine, mix, 1.0)).collect::<Result<Vec<_>, _>>()?;
-    let told = Told::new(&machine, runs)?;
-    let mut exhibits = measure(runs, &machine, &mixes, &|case| case)?;
-    let characterised: Vec<_> = mixes.iter().map(|mix| told.characterised(mix)).collect();
-    let by_counters = measure(runs, &machine, &characterised, &|case| told.tell(case))?;
-    exhibits.extend(by_counters.into_iter().map(Told::named));
-    Ok(exhibits)
+    true_and_told(&machine, &mixes, runs, |mixes, tell| measure(runs, &machine, mixes, tell))
 }
 
 fn measure(
     runs: &Runs,
     machine: &Machine,
     mixes: &[Vec<Application>],
-    tell: &dyn Fn(Case) -> Case,
+    tell: Tell<'_>,
 ) -> Result<Vec<Exhibit>, StudyError> {
     let factors: &[f64] = if runs.quick { &QUICK_FACTORS } else { &FACTORS };
     let all_mixes =

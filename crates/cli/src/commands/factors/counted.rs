@@ -3,8 +3,8 @@
 
 use std::os::unix::process::ExitStatusExt as _;
 
-use evenkeel_estimate::{Counters, Event, Trace, TracedKind, modelled, windows};
-use evenkeel_linux::counters::{CountError, Countable, Pmu, count, kind_of, pmus};
+use evenkeel_estimate::{Trace, TracedKind, windows};
+use evenkeel_linux::counters::{CountError, Countable, Pmu, count, kind_of, pmus, stated_counters};
 use evenkeel_linux::here;
 use evenkeel_linux::program::{Output, Signals, find};
 use evenkeel_linux::watch::Cpu;
@@ -14,10 +14,6 @@ use super::sample::{is_asked_to_end, program_name};
 use crate::args::factors::SampleArgs;
 use crate::commands::live;
 use crate::error::{Failure, Result, say};
-
-/// Counters of a kind whose file says nothing of them, beside those for instructions and cycles.
-/// Ours; the kernel refuses what is too much.
-const GENERAL: usize = 4;
 
 /// A kind, and how its cores are counted on.
 struct Counted<'a> {
@@ -118,14 +114,10 @@ fn of_kind<'a>(
     let pmu = pmu.ok_or_else(|| {
         Failure::Failed(anyhow::anyhow!("no PMU counts on the cores of kind {}", kind.name))
     })?;
-    let counters = kind.core.as_ref().map_or_else(
-        || Counters { general: GENERAL, fixed: vec![Event::Instructions, Event::Cycles] },
-        modelled::counters,
-    );
     let Some(&first) = cpus.first() else {
         return Err(Failure::Failed(anyhow::anyhow!("kind {} has no core", kind.name)));
     };
-    let countable =
-        Countable::of(&pmu, first, &counters).map_err(|error| Failure::Failed(error.into()))?;
+    let countable = Countable::of(&pmu, first, &stated_counters(kind))
+        .map_err(|error| Failure::Failed(error.into()))?;
     Ok(Counted { kind, pmu, cpus, countable })
 }

@@ -1,13 +1,13 @@
 //! `evenkeel predict`: speedup factors from a model and counters.
 
 use evenkeel_estimate::{Metric, Model, Trace};
-use evenkeel_files::factors::parse_model;
 use serde::Serialize;
 
-use super::{read, read_trace};
+use super::read_trace;
 use crate::args::factors::PredictArgs;
 use crate::error::{Failure, Result};
 use crate::output::{print, print_json};
+use crate::parse;
 use crate::table;
 
 /// A factor that was predicted.
@@ -27,7 +27,7 @@ struct Predicted {
 /// Bad input; a model for other kinds; a metric that a trace does not have.
 pub fn run(args: &PredictArgs) -> Result {
     let name = args.model.display().to_string();
-    let model = parse_model(&read(&args.model)?, &name).map_err(Failure::input)?;
+    let model = parse::model(&name).map_err(Failure::usage)?;
     let mut predicted = Vec::new();
     for path in &args.traces {
         let trace = read_trace(path)?;

@@ -9,8 +9,10 @@ use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::{Duration, Instant};
 
-use evenkeel_estimate::{Counters, Counts, Event, EventSet, EventSets, LEAST_TIME, Metric};
-use evenkeel_machine::Nanos;
+use evenkeel_estimate::{
+    Counters, Counts, Event, EventSet, EventSets, LEAST_TIME, Metric, modelled,
+};
+use evenkeel_machine::{Kind, Nanos};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::Pmu;
@@ -18,8 +20,6 @@ use super::codes::Code;
 use crate::observe::perf_event::{self as perf, Attr, Flag, Target};
 use crate::observe::watch::{Cpu, Tid};
 
-/// `PERF_FORMAT_TOTAL_TIME_ENABLED`, `_TOTAL_TIME_RUNNING`, `_GROUP`.
-const READ_FORMAT: u64 = 1 | 2 | 8;
 /// Words before the counts: how many there are, time enabled, time running.
 const HEAD: usize = 3;
 /// Most events of a group.
@@ -78,7 +78,7 @@ impl PerfEvents for KernelEvents {
         let user = [Flag::ExcludeKernel, Flag::ExcludeHypervisor, Flag::Disabled];
         let flags = if leader.is_some() { &user[..2] } else { &user };
         let mut attr = Attr::new(code.kind, code.config, flags);
-        attr.read_format = READ_FORMAT;
+        attr.read_format = perf::FORMAT_TIMES | perf::FORMAT_GROUP;
         perf::open(&attr, Target::Thread(tid.0), None, leader.map(OwnedFd::as_fd))
     }
 
@@ -99,12 +99,7 @@ impl PerfEvents for KernelEvents {
     }
 
     fn read(&mut self, leader: &OwnedFd, into: &mut [u64; MOST_WORDS]) -> io::Result<usize> {
-        let mut bytes = [0; MOST_WORDS * 8];
-        let length = rustix::io::read(leader, &mut bytes)?;
-        for (word, bytes) in into.iter_mut().zip(bytes.as_chunks().0) {
-            *word = u64::from_ne_bytes(*bytes);
-        }
-        Ok(length / 8)
+        perf::read_words(leader.as_fd(), into)
     }
 }
 
@@ -128,6 +123,19 @@ impl KernelEvents {
         }
         Err((0, io::Error::other("others hold its counters, as kernel.nmi_watchdog does")))
     }
+}
+
+/// General counters of a kind whose file says nothing of them: those of an Intel core whose second
+/// thread is in use. Ours; [`fit`] finds out if they are fewer.
+const GENERAL: usize = 4;
+
+/// What a kind can count at once, as far as its file says.
+#[must_use]
+pub fn stated_counters(kind: &Kind) -> Counters {
+    kind.core.as_ref().map_or_else(
+        || Counters { general: GENERAL, fixed: vec![Event::Instructions, Event::Cycles] },
+        modelled::counters,
+    )
 }
 
 /// The kernel does not count.

@@ -18,8 +18,6 @@ use super::Pmu;
 use crate::observe::perf_event::{self as perf, Attr, Flag, Target};
 use crate::observe::watch::{Cpu, Tid};
 
-/// `PERF_FORMAT_TOTAL_TIME_ENABLED`, `_TOTAL_TIME_RUNNING`, `_GROUP`.
-const READ_FORMAT: u64 = 1 | 2 | 8;
 /// What a read gives: number of events, time enabled, time running, and the two counts.
 const WORDS: usize = 5;
 
@@ -114,7 +112,7 @@ impl ThreadCounters {
             let event = |config, group: Option<&OwnedFd>| {
                 let mut attr =
                     Attr::new(pmu.kind, config, &[Flag::ExcludeKernel, Flag::ExcludeHypervisor]);
-                attr.read_format = READ_FORMAT;
+                attr.read_format = perf::FORMAT_TIMES | perf::FORMAT_GROUP;
                 perf::open(&attr, Target::Thread(tid.0), None, group.map(OwnedFd::as_fd)).map_err(
                     |source| CounterError::Open { pmu: pmu.name.clone(), tid: tid.0, source },
                 )
@@ -134,13 +132,8 @@ impl ThreadCounters {
     pub fn read(&self, into: &mut [OnPmu]) -> Result<(), CounterError> {
         let mut readings = [Reading::default(); Self::MOST_PMUS];
         for ((leader, _), reading) in self.groups.iter().zip(&mut readings) {
-            let mut bytes = [0; WORDS * 8];
-            rustix::io::read(leader, &mut bytes)
-                .map_err(|error| CounterError::Read(error.into()))?;
             let mut words = [0; WORDS];
-            for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
-                *word = u64::from_ne_bytes(*bytes);
-            }
+            perf::read_words(leader.as_fd(), &mut words).map_err(CounterError::Read)?;
             let [_, enabled, running, instructions, cycles] = words;
             *reading = Reading { enabled, running, instructions, cycles };
         }

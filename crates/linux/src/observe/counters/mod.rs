@@ -10,7 +10,9 @@ mod runs;
 mod times;
 
 pub use codes::Code;
-pub use groups::{Groups, KernelEvents, Look, MOST_WORDS, PerfEvents, Refused, fit};
+pub use groups::{
+    Groups, KernelEvents, Look, MOST_WORDS, PerfEvents, Refused, fit, stated_counters,
+};
 pub use hardware::{CounterError, OnPmu, ThreadCounters, instructions_on};
 pub use ipc::IpcSampler;
 pub use pmu::{Pmu, PmuError, kind_of, pmus};

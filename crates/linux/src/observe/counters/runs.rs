@@ -20,8 +20,6 @@ use crate::observe::watch::{Cpu, Tid};
 
 /// How often counters are read on the way.
 const INTERVAL: Duration = Duration::from_millis(10);
-/// `PERF_FORMAT_TOTAL_TIME_ENABLED`, `_TOTAL_TIME_RUNNING`.
-const READ_FORMAT: u64 = 1 | 2;
 
 /// Why a program could not be counted.
 #[derive(Debug, thiserror::Error)]
@@ -91,7 +89,7 @@ fn open(pmu: &Pmu, events: &[Event], tid: Tid) -> Result<Vec<OwnedFd>, (Event, i
         ];
         let flags = if opened.is_empty() { &all[..] } else { &all[..3] };
         let mut attr = Attr::new(code.kind, code.config, flags);
-        attr.read_format = READ_FORMAT;
+        attr.read_format = perf::FORMAT_TIMES;
         let leader = opened.first().map(OwnedFd::as_fd);
         let fd = perf::open(&attr, Target::Thread(tid.0), None, leader);
         opened.push(fd.map_err(|error| (event, error))?);
@@ -153,12 +151,8 @@ fn read(events: &[OwnedFd], set: &EventSet) -> io::Result<Window> {
     let mut counts = Counts::default();
     let mut time = 0;
     for (fd, &event) in events.iter().zip(set.events()) {
-        let mut bytes = [0; 24];
-        rustix::io::read(fd, &mut bytes)?;
         let mut words = [0_u64; 3];
-        for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
-            *word = u64::from_ne_bytes(*bytes);
-        }
+        perf::read_words(fd.as_fd(), &mut words)?;
         let [count, enabled, running] = words;
         let whole = u128::from(count) * u128::from(enabled) / u128::from(running.max(1));
         counts.set(event, u64::try_from(whole).unwrap_or(u64::MAX));

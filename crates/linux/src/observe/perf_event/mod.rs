@@ -3,6 +3,9 @@
 
 mod sys;
 
+use std::io;
+use std::os::fd::BorrowedFd;
+
 pub use sys::{Ring, Target, disable, enable, open, set_output};
 
 /// `PERF_TYPE_SOFTWARE`.
@@ -11,6 +14,23 @@ pub const TYPE_SOFTWARE: u32 = 1;
 pub const TYPE_TRACEPOINT: u32 = 2;
 /// `PERF_COUNT_SW_DUMMY`: counts nothing; exists for the records that come with it.
 pub const SOFTWARE_DUMMY: u64 = 9;
+
+/// `PERF_FORMAT_*`: what reading an event gives beside its count: the times in which it was enabled
+/// and running.
+pub const FORMAT_TIMES: u64 = 1 | 2;
+/// The counts of its whole group, after how many they are and the times.
+pub const FORMAT_GROUP: u64 = 8;
+
+/// Reads an event's words; how many there were.
+///
+/// # Errors
+/// Those of `read(2)`.
+pub fn read_words<const N: usize>(event: BorrowedFd<'_>, into: &mut [u64; N]) -> io::Result<usize> {
+    let mut bytes = [[0; 8]; N];
+    let length = rustix::io::read(event, bytes.as_flattened_mut())?;
+    *into = bytes.map(u64::from_ne_bytes);
+    Ok(length / 8)
+}
 
 /// `PERF_SAMPLE_*`: what each record, or its trailer, says.
 pub const SAMPLE_TID: u64 = 1 << 1;

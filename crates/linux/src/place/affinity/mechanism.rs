@@ -20,7 +20,7 @@ use crate::observe::watch::{Cpu, Seen, Tid};
 use crate::place::live::estimating::{Estimating, has_run};
 use crate::place::live::milestones::Milestones;
 use crate::place::live::roster::{Begun, Roster, put};
-use crate::place::live::speedups::{capacity_ratio, factors_of};
+use crate::place::live::speedups::factors_of;
 use crate::place::live::{Refusal, Sums, Totals, check_seen};
 
 /// Dispatches in one look at most: each may bring about events, and their answers the next one.
@@ -392,7 +392,7 @@ impl<K: Kernel> Mechanism<K> {
         let parent = parent.or_else(|| self.likely_parent(process));
         let from = parent.map(|parent| self.stats[parent.index()].app);
         let Begun { thread, app, index_in_app } = self.roster.begin(tid, process, from, at);
-        let factors = factors_of(&self.machine, capacity_ratio(&self.machine));
+        let factors = self.machine.capacity_factors();
         let mut stats = ThreadStats {
             virtual_time: 0,
             retired: Work::ZERO,

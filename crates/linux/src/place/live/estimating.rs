@@ -8,19 +8,16 @@ use std::io;
 use std::path::Path;
 
 use evenkeel_estimate::{
-    Counters, Event, LEAST_TIME, MachineModel, Model, ModelError, PERIOD, Watched, modelled,
+    Counters, Event, LEAST_TIME, MachineModel, Model, ModelError, PERIOD, Watched,
 };
 use evenkeel_machine::{Kind, Machine, Nanos, PerKind};
 use evenkeel_policy::{ThreadId, ThreadStats};
 
 use crate::observe::counters::{
-    Groups, Look, PerfEvents, Pmu, PmuError, Refused, fit, kind_of, pmus,
+    Groups, Look, PerfEvents, Pmu, PmuError, Refused, fit, kind_of, pmus, stated_counters,
 };
 use crate::observe::watch::{Cpu, Tid};
 
-/// Counters of a kind whose file says nothing of them: those of an Intel core whose second thread
-/// is in use, with two of their own. Ours; the kernel refuses what is too much.
-const GENERAL: usize = 4;
 /// A kind's groups that are lost so often between two whole rounds are given up.
 const MOST_LOSSES: u32 = 3;
 
@@ -88,6 +85,8 @@ struct Thread<E> {
     losses: Vec<u32>,
     time_on: PerKind<Nanos>,
     watched: Watched,
+    /// True if it has been noted as one that could not be counted for, on some kind.
+    is_uncounted: bool,
     is_there: bool,
 }
 
@@ -102,7 +101,7 @@ impl<P: PerfEvents> Estimating<P> {
         machine: &Machine,
         sysfs: &Path,
     ) -> Result<Self, EstimatingError> {
-        let stated = |kind: &'_ Kind| (kind.name.clone(), counters(kind));
+        let stated = |kind: &'_ Kind| (kind.name.clone(), stated_counters(kind));
         let mut kinds: Vec<(String, Counters)> = machine.kinds.iter().map(stated).collect();
         // For its errors: a model for other kinds is refused before counters are looked for.
         on_machine(model, &kinds)?;
@@ -202,11 +201,10 @@ impl<P: PerfEvents> Estimating<P> {
             let opened = self.open(tid, kind);
             groups.push(opened.map_err(|error| refused = Some(error)).ok());
         }
-        if let Some((event, error)) = refused {
-            // One that has ended meanwhile is not missed.
-            if error.raw_os_error() != Some(libc::ESRCH) {
-                self.uncounted.note(|| format!("{event}: {error}"));
-            }
+        // One that has ended meanwhile is not missed.
+        let refused = refused.filter(|(_, error)| error.raw_os_error() != Some(libc::ESRCH));
+        if let Some((event, error)) = &refused {
+            self.uncounted.note(|| format!("{event}: {error}"));
         }
         Thread {
             tid,
@@ -214,6 +212,7 @@ impl<P: PerfEvents> Estimating<P> {
             losses: vec![0; self.pmus.len()],
             time_on: PerKind::all(Nanos::ZERO),
             watched: Watched::default(),
+            is_uncounted: refused.is_some(),
             is_there: true,
         }
     }
@@ -235,22 +234,22 @@ impl<P: PerfEvents> Estimating<P> {
             let turned = match groups.take(&mut self.perf, events) {
                 Look::TooShort => continue,
                 Look::Counts(counts) => {
-                    told = self.model.sample(&mut thread.watched, kind, &counts).or(told);
+                    if let Some(factors) = self.model.sample(&mut thread.watched, kind, &counts) {
+                        told = Some(factors);
+                        thread.losses[kind] = 0;
+                    }
                     let next = thread.watched.set(kind);
                     next == groups.counting() || groups.turn(&mut self.perf, next).is_ok()
                 }
                 Look::Lost => false,
             };
-            if told.is_some() {
-                thread.losses[kind] = 0;
-            }
             if !turned {
                 thread.losses[kind] += 1;
                 thread.watched.begin_anew(kind);
                 thread.groups[kind] = None;
                 let again = thread.losses[kind] < MOST_LOSSES;
                 let opened = again.then(|| self.open(thread.tid, kind).ok()).flatten();
-                if opened.is_none() {
+                if opened.is_none() && !std::mem::replace(&mut thread.is_uncounted, true) {
                     self.uncounted.note(|| "its counters were lost".to_owned());
                 }
                 thread.groups[kind] = opened;
@@ -269,12 +268,4 @@ pub fn has_run(stats: &ThreadStats) -> bool {
 fn on_machine(model: &Model, kinds: &[(String, Counters)]) -> Result<MachineModel, ModelError> {
     let named = kinds.iter().map(|(name, counters)| (name.as_str(), counters.clone()));
     MachineModel::new(model, &named.collect::<Vec<_>>())
-}
-
-/// What a kind can count at once, as far as is known.
-fn counters(kind: &Kind) -> Counters {
-    kind.core.as_ref().map_or_else(
-        || Counters { general: GENERAL, fixed: vec![Event::Instructions, Event::Cycles] },
-        modelled::counters,
-    )
 }

@@ -1,15 +1,9 @@
-//! Speedup factors where they are not measured: by capacity, or from a factor that is known
-//! beforehand.
+//! Speedup factors from one that is known beforehand, and speeds from factors.
 
 use evenkeel_machine::{KindId, Machine, PerKind};
 
 /// Relative speeds are fractions of this.
 pub const UNIT_SPEED: f64 = 65_536.0;
-
-/// How much faster the fastest kind is than the slowest, by capacity.
-pub fn capacity_ratio(machine: &Machine) -> f64 {
-    machine.kinds[0].top().capacity / machine.kinds[machine.slowest().index()].top().capacity
-}
 
 /// By kind, relative to the slowest, from the factor of the fastest: other kinds by their capacity,
 /// as the simulator's phases have it.

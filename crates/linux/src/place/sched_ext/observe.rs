@@ -14,7 +14,7 @@ use super::shared::{NONE, RATE_SHIFT, Slot, pending, state, text};
 use super::thread::{Before, Thread};
 use crate::observe::watch::Tid;
 use crate::place::live::roster::{Begun, put};
-use crate::place::live::speedups::{capacity_ratio, factors_of, relative_speeds};
+use crate::place::live::speedups::{factors_of, relative_speeds};
 
 /// How often a slot that is being changed is read again.
 const MAX_READS: usize = 8;
@@ -280,7 +280,7 @@ impl Mechanism {
         let from = parent.map(|parent| self.stats[parent.index()].app);
         let Begun { thread, app, index_in_app } = self.roster.begin(tid, process, from, at);
         let beside = parent.filter(|parent| self.stats[parent.index()].app == app);
-        let unknown = || factors_of(&self.machine, capacity_ratio(&self.machine));
+        let unknown = || self.machine.capacity_factors();
         let (speedup, speedup_offline) = beside.map_or_else(
             || (unknown(), unknown()),
             |known| (self.stats[known.index()].speedup, self.stats[known.index()].speedup_offline),
