@@ -79,7 +79,7 @@ static MODEL: LazyLock<Arc<Model>> = LazyLock::new(|| {
 struct Counters {
     world: Fake,
     machine: Machine,
-    characters: BTreeMap<Tid, Character>,
+    characters: Rc<RefCell<BTreeMap<Tid, Character>>>,
     /// Groups count for this part of their time.
     part: f64,
     /// Threads whose events are refused, and with what.
@@ -89,6 +89,8 @@ struct Counters {
     at_once: usize,
     /// Threads whose groups are lost from so many reads on, for so many reads.
     lost: BTreeMap<Tid, (u64, u64)>,
+    /// Threads of which every so many reads finds a group lost.
+    lost_now_and_then: BTreeMap<Tid, u64>,
     reads: Rc<RefCell<BTreeMap<Tid, u64>>>,
     open: Rc<RefCell<BTreeSet<u64>>>,
     opened: u64,
@@ -108,6 +110,9 @@ struct Group {
     counted_ms: f64,
     /// Milliseconds of the thread on the kind when it began to count.
     since: Option<u64>,
+    /// What has been counted, and in how many milliseconds, when it was last read.
+    counts: Vec<f64>,
+    read_ms: f64,
 }
 
 impl Drop for Open {
@@ -121,12 +126,13 @@ impl Counters {
         Self {
             world: world.clone(),
             machine: quickia(),
-            characters,
+            characters: Rc::new(RefCell::new(characters)),
             part: 1.0,
             refused: BTreeMap::new(),
             everything_refused: false,
             at_once: 4,
             lost: BTreeMap::new(),
+            lost_now_and_then: BTreeMap::new(),
             reads: Rc::default(),
             open: Rc::default(),
             opened: 0,
@@ -182,23 +188,33 @@ impl PerfEvents for Counters {
         let read = reads.entry(leader.tid).or_default();
         *read += 1;
         let (from, count) = self.lost.get(&leader.tid).copied().unwrap_or((u64::MAX, 0));
-        if (from..from.saturating_add(count)).contains(read) {
+        let every = self.lost_now_and_then.get(&leader.tid);
+        if (from..from.saturating_add(count)).contains(read)
+            || every.is_some_and(|&every| read.is_multiple_of(every))
+        {
             return Ok(0);
         }
-        let group = leader.group.borrow();
+        let mut group = leader.group.borrow_mut();
         let now = self.ms_on(leader.tid, leader.kind);
         let part = self.part;
         let counting = group.since.map_or(0.0, |since| (now - since) as f64 * part);
         let ms = group.counted_ms + counting;
         let kind = &self.machine.kinds[leader.kind];
         let (core, ghz) = (kind.core.as_ref().unwrap(), kind.top().khz as f64 / 1e6);
-        let window = modelled::window(&self.characters[&leader.tid], core, ghz, 1_000_000_000);
+        let character = &self.characters.borrow()[&leader.tid];
+        let window = modelled::window(character, core, ghz, 1_000_000_000);
+        let since = ms - group.read_ms;
+        let Group { events, counts, read_ms, .. } = &mut *group;
+        (*read_ms, _) = (ms, counts.resize(events.len(), 0.0));
+        for (count, &event) in counts.iter_mut().zip(&*events) {
+            let many = window.counts.get(event).unwrap_or(0) as f64;
+            *count += many * since * 1e6 / window.time.0 as f64;
+        }
         into[0] = group.events.len() as u64;
         into[2] = (ms * 1e6) as u64;
         into[1] = (ms / part * 1e6) as u64;
-        for (word, &event) in into[3..].iter_mut().zip(&group.events) {
-            let count = window.counts.get(event).unwrap_or(0) as f64;
-            *word = (count * ms * 1e6 / window.time.0 as f64) as u64;
+        for (word, count) in into[3..].iter_mut().zip(&group.counts) {
+            *word = *count as u64;
         }
         Ok(3 + group.events.len())
     }
@@ -349,6 +365,35 @@ fn a_group_that_is_lost_is_opened_anew_and_given_up_if_it_is_lost_again_and_agai
     let of = |tid| reads.borrow()[&tid];
     assert!(of(once) > 10 && of(always) <= 6, "{} {}", of(once), of(always));
     assert!(estimating.uncounted().unwrap().contains("its counters were lost"));
+}
+
+#[test]
+fn a_group_that_is_lost_now_and_then_is_never_given_up() {
+    let mut scene = Scene::of("hsp");
+    scene.counters.lost_now_and_then.insert(scene.tids[3], 9);
+    let reads = Rc::clone(&scene.counters.reads);
+    let mut estimating = scene.estimating();
+    scene.run(&mut estimating, 20_000);
+    // Nine reads have two whole rounds in them.
+    assert!(reads.borrow()[&scene.tids[3]] > 60, "{:?}", reads.borrow());
+    assert_eq!(estimating.uncounted(), None);
+}
+
+#[test]
+fn a_program_whose_work_changes_has_the_factor_of_what_it_does_now() {
+    let mut scene = Scene::of("hsp");
+    let characters = Rc::clone(&scene.counters.characters);
+    let mut estimating = scene.estimating();
+    scene.run(&mut estimating, 12_000);
+    let before = scene.factors();
+    // The first program goes on as the last one.
+    let other = characters.borrow()[&scene.tids[3]].clone();
+    characters.borrow_mut().insert(scene.tids[0], other);
+    scene.run(&mut estimating, 2_000);
+    let after = scene.factors();
+    assert!(before[0] < 2.0 && before[3] > 4.0, "{before:?}");
+    // Both may be on other kinds, from which factors are told a little otherwise.
+    assert!(after[0] > 3.2, "{after:?}");
 }
 
 #[test]
