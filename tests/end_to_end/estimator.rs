@@ -67,6 +67,17 @@ fn a_model_that_says_nothing_of_a_machine_or_of_its_work_is_refused_in_one_line(
     refused(&evenkeel(&["train", "--generated", "4", "-m", "pixel6"]), "kind 'prime': core:");
 }
 
+#[test]
+fn a_model_that_is_worth_less_than_a_mean_is_told_so_and_no_other() {
+    let train = |machine: &str| {
+        let how = ["train", "--generated", "40", "-m", machine, "--stumps", "50"];
+        evenkeel(&how).done().stderr
+    };
+    let poor = train("odroid-xu3");
+    assert!(poor.contains("seen on little, the factor of big is told with an error of"), "{poor}");
+    assert_eq!(train("alder-lake"), "");
+}
+
 /// A sysfs whose two PMUs count software events, for a machine of two kinds: both CPU 0.
 fn two_kinds(folder: &Path) -> String {
     for name in ["cpu_core", "cpu_atom"] {

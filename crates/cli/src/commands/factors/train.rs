@@ -73,6 +73,9 @@ fn names(metrics: &[Metric]) -> String {
     metrics.iter().map(|metric| metric.name()).collect::<Vec<_>>().join(", ")
 }
 
+/// What two means may differ by, and be equal.
+const EQUAL: f64 = 1e-6;
+
 /// Says where a model is worth less than the mean of the programs that it was trained with.
 fn say_worth(training: &Training) {
     let model = &training.model;
@@ -81,7 +84,7 @@ fn say_worth(training: &Training) {
         let rows: Vec<&HeldOut> = training.held_out.iter().filter(of).collect();
         if let Some(accuracy) = predictor.accuracy
             && let Some(error_of_mean) = error_of_mean(&rows)
-            && accuracy.mean_error >= error_of_mean
+            && accuracy.mean_error > error_of_mean * (1.0 + EQUAL)
         {
             say(
                 "note",
