@@ -7,7 +7,9 @@
 mod axis;
 mod case;
 mod grid;
+mod table;
 
 pub use axis::{AxisError, Value};
 pub use case::Case;
 pub use grid::{Grid, GridError};
+pub use table::{Column, Table};

@@ -1,0 +1,150 @@
+//! Rows as columns, and columns as a file of Parquet.
+
+use std::sync::Arc;
+
+use parquet::basic::{LogicalType, Repetition, Type as PhysicalType};
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::Type;
+
+/// A column: a value for each row, or none.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Column {
+    /// Words.
+    Text(Vec<Option<String>>),
+    /// Whole numbers.
+    Whole(Vec<Option<i64>>),
+    /// Numbers.
+    Number(Vec<Option<f64>>),
+}
+
+impl Column {
+    /// How many rows it has.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Text(values) => values.len(),
+            Self::Whole(values) => values.len(),
+            Self::Number(values) => values.len(),
+        }
+    }
+
+    /// True if it has no row.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn kind(&self) -> (PhysicalType, Option<LogicalType>) {
+        match self {
+            Self::Text(_) => (PhysicalType::BYTE_ARRAY, Some(LogicalType::String)),
+            Self::Whole(_) => (PhysicalType::INT64, None),
+            Self::Number(_) => (PhysicalType::DOUBLE, None),
+        }
+    }
+}
+
+/// Columns of equal length, by name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    columns: Vec<(String, Column)>,
+}
+
+impl Table {
+    /// With one column more, which is as long as the others.
+    #[must_use]
+    pub fn with(mut self, name: &str, column: Column) -> Self {
+        debug_assert!(self.columns.first().is_none_or(|(_, first)| first.len() == column.len()));
+        self.columns.push((name.to_owned(), column));
+        self
+    }
+
+    /// Its columns.
+    pub fn columns(&self) -> impl Iterator<Item = (&str, &Column)> {
+        self.columns.iter().map(|(name, column)| (name.as_str(), column))
+    }
+
+    /// The file: the same bytes for equal tables.
+    ///
+    /// # Errors
+    /// None but those of the memory that it is written to.
+    pub fn to_parquet(&self) -> Result<Vec<u8>, ParquetError> {
+        let fields = self.columns.iter().map(|(name, column)| {
+            let (physical, logical) = column.kind();
+            Type::primitive_type_builder(name, physical)
+                .with_logical_type(logical)
+                .with_repetition(Repetition::OPTIONAL)
+                .build()
+                .map(Arc::new)
+        });
+        let fields = fields.collect::<Result<_, _>>()?;
+        let schema = Arc::new(Type::group_type_builder("evenkeel").with_fields(fields).build()?);
+        let properties = WriterProperties::builder().set_created_by("evenkeel".to_owned()).build();
+        let mut bytes = Vec::new();
+        let mut writer = SerializedFileWriter::new(&mut bytes, schema, Arc::new(properties))?;
+        let mut rows = writer.next_row_group()?;
+        for (_, column) in &self.columns {
+            let Some(mut to) = rows.next_column()? else { break };
+            match column {
+                Column::Text(values) => {
+                    let bytes = |text: &String| ByteArray::from(text.as_str());
+                    let (levels, values) = present(values, bytes);
+                    to.typed::<ByteArrayType>().write_batch(&values, Some(&levels), None)?;
+                }
+                Column::Whole(values) => {
+                    let (levels, values) = present(values, |&value| value);
+                    to.typed::<Int64Type>().write_batch(&values, Some(&levels), None)?;
+                }
+                Column::Number(values) => {
+                    let (levels, values) = present(values, |&value| value);
+                    to.typed::<DoubleType>().write_batch(&values, Some(&levels), None)?;
+                }
+            }
+            to.close()?;
+        }
+        rows.close()?;
+        writer.close()?;
+        Ok(bytes)
+    }
+}
+
+/// Which rows have a value, and the values that there are.
+fn present<T, U>(values: &[Option<T>], of: impl Fn(&T) -> U) -> (Vec<i16>, Vec<U>) {
+    let levels = values.iter().map(|value| i16::from(value.is_some())).collect();
+    (levels, values.iter().flatten().map(of).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use parquet::file::reader::{FileReader as _, SerializedFileReader};
+    use parquet::record::RowAccessor as _;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_back_by_the_librarys_reader_and_is_the_same_bytes_again(
+            rows in prop::collection::vec(
+                (prop::option::of("[a-z ü]{0,6}"), prop::option::of(any::<i64>()),
+                 prop::option::of(-1e9_f64..1e9)),
+                0..60,
+            ),
+        ) {
+            let table = Table::default()
+                .with("text", Column::Text(rows.iter().map(|row| row.0.clone()).collect()))
+                .with("whole", Column::Whole(rows.iter().map(|row| row.1).collect()))
+                .with("number", Column::Number(rows.iter().map(|row| row.2).collect()));
+            let bytes = table.to_parquet().unwrap();
+            prop_assert_eq!(&bytes, &table.to_parquet().unwrap());
+            let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
+            let read: Vec<_> = reader.get_row_iter(None).unwrap().map(|row| {
+                let row = row.unwrap();
+                (row.get_string(0).ok().cloned(), row.get_long(1).ok(), row.get_double(2).ok())
+            }).collect();
+            prop_assert_eq!(read, rows);
+        }
+    }
+}
