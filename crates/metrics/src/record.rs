@@ -13,7 +13,7 @@ use serde_json::Value;
 pub const SCHEMA: &str = "evenkeel.result/1";
 
 /// The results of one run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct Record {
     /// [`SCHEMA`].

@@ -7,9 +7,12 @@
 mod axis;
 mod case;
 mod grid;
+mod run;
 mod table;
+pub mod words;
 
 pub use axis::{AxisError, Value};
 pub use case::Case;
 pub use grid::{Grid, GridError};
+pub use run::Runs;
 pub use table::{Column, Table};

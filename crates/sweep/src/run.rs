@@ -135,7 +135,8 @@ impl Runs {
         };
         let by_counters = matches!(config.estimator, Estimator::Trained(_));
         let machine = [case.get("machine"), case.get("cores")].map(|it| it.map(Value::to_string));
-        let key = format!("{machine:?} {workloads:?} {size} {threads:?} {} {by_counters}", config.seed);
+        let key =
+            format!("{machine:?} {workloads:?} {size} {threads:?} {} {by_counters}", config.seed);
         self.workloads.get(key, || {
             let context = Context { size, threads, seed: config.seed, ..Context::new(used) };
             let mut apps = Vec::new();
@@ -162,10 +163,51 @@ fn whole_number(case: &Case, axis: &str) -> Result<Option<u64>, String> {
 /// The record of a case that could not be carried out.
 fn failed(case: &Case, error: String) -> Record {
     let text = |axis: &str| case.get(axis).map(ToString::to_string).unwrap_or_default();
-    let mut record = Record::default();
-    record.machine = text("machine");
-    record.policy = text("policy");
-    record.workloads = vec![text("workload")];
-    record.error = Some(error);
-    record
+    Record {
+        machine: text("machine"),
+        policy: text("policy"),
+        workloads: vec![text("workload")],
+        error: Some(error),
+        ..Record::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::Grid;
+
+    fn records(text: &str) -> Vec<Record> {
+        let grid = Grid::parse(text, "grid.toml").unwrap();
+        let runs = Runs::default();
+        grid.cases().map(|case| runs.carry_out(&case)).collect()
+    }
+
+    #[test]
+    fn a_case_is_what_the_same_flags_of_simulate_are() {
+        let records = records(
+            "[axes]\nmachine = \"quickia\"\nworkload = [[\"mcf\", \"gobmk\"]]\n\
+             policy = [\"acfs:uf=1.2\", \"hsp\"]\nsize = 0.05\nseed = 3\n\
+             \"acfs.swap\" = [200, 400]\n",
+        );
+        let of = |record: &Record| (record.policy.clone(), record.knobs.get("swap").cloned());
+        assert_eq!(records.len(), 3);
+        assert!(records.iter().all(|record| record.error.is_none() && record.seed == 3));
+        assert_eq!(records[0].workloads, ["mcf", "gobmk"]);
+        assert_ne!(of(&records[0]), of(&records[1]));
+        assert!(records[0].knobs.contains_key("uf"));
+        assert_ne!(records[0].migrations, records[2].migrations);
+    }
+
+    #[test]
+    fn a_case_that_cannot_be_carried_out_has_the_reason_in_its_record() {
+        let records = records(
+            "[axes]\nmachine = [\"quickia\", \"no-such\"]\nworkload = \"mcf\"\n\
+             policy = [\"acfs\", \"acfs:swop=1\"]\nsize = 0.01\n",
+        );
+        let errors: Vec<bool> = records.iter().map(|record| record.error.is_some()).collect();
+        assert_eq!(errors, [false, true, true, true]);
+        assert!(records[1].error.as_ref().unwrap().contains("swop"));
+        assert!(records[2].error.as_ref().unwrap().contains("no-such"));
+    }
 }

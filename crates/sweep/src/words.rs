@@ -76,8 +76,8 @@ pub fn estimator(text: &str) -> Result<Estimator, String> {
                 Some(error) if error.is_finite() && error >= 0.0 => {
                     Ok(Estimator::Modelled { error })
                 }
-                // A path, there or not: no estimator's name has a dot or a slash.
-                _ if text.contains(['.', '/']) || Path::new(text).exists() => {
+                // A file, there or not.
+                _ if text.contains('/') || text.ends_with(".json") || Path::new(text).exists() => {
                     model(text).map(Estimator::Trained)
                 }
                 _ => Err(EXPECTED.into()),
