@@ -1,69 +1,13 @@
 //! The values that flags take, from text.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use evenkeel_estimate::Model;
-use evenkeel_files::factors::parse_model;
 use evenkeel_machine::Nanos;
-use evenkeel_sim::{Estimator, Governor};
+pub use evenkeel_sweep::words::{
+    PolicySpec, estimator, governor, model, policies, policy, rate, time,
+};
 use evenkeel_vm::Cores;
 use evenkeel_vm::fetch::Fetch;
-
-/// A duration in the usual forms: `90` (seconds), `500ms`, `1.5s`, `2min`, `1h30m`.
-///
-/// # Errors
-/// What would do instead.
-pub fn time(text: &str) -> Result<Nanos, String> {
-    const EXPECTED: &str =
-        "expected a duration: 90 (seconds), 500ms, 50us, 1.5s, 2min, 1h or 1h30m";
-    if text
-        .strip_prefix('-')
-        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
-    {
-        return Err(format!("{text} is a negative duration; {EXPECTED}"));
-    }
-    let mut rest = text.trim();
-    let mut total = 0.0;
-    let mut last = f64::INFINITY;
-    loop {
-        let (number, after) = rest
-            .split_at(rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(rest.len()));
-        let after = after.trim_start();
-        let (unit, after) =
-            after.split_at(after.find(|c: char| !c.is_alphabetic()).unwrap_or(after.len()));
-        let is_alone = last.is_infinite() && after.is_empty();
-        let unit = if unit.is_empty() && is_alone { Some(1e9) } else { unit_ns(unit) };
-        // Units descend, and none comes twice: 1h30m, and not 30m1h.
-        let unit = unit.filter(|unit| *unit < last).ok_or(EXPECTED)?;
-        total += number.parse::<f64>().map_err(|_| EXPECTED)? * unit;
-        (last, rest) = (unit, after.trim_start());
-        if rest.is_empty() {
-            break;
-        }
-    }
-    // Past 2^63 ns, 292 years, sums of times would no longer fit.
-    if total < (1_u64 << 63) as f64 {
-        Ok(Nanos(total.round() as u64))
-    } else {
-        Err(format!("{text} is too long a time"))
-    }
-}
-
-/// Nanoseconds of a unit of time.
-fn unit_ns(unit: &str) -> Option<f64> {
-    Some(match unit {
-        "ns" => 1.0,
-        "us" | "µs" => 1e3,
-        "ms" => 1e6,
-        "s" | "sec" => 1e9,
-        "m" | "min" => 60e9,
-        "h" => 3_600e9,
-        "d" => 86_400e9,
-        _ => return None,
-    })
-}
 
 /// A time that is more than nothing.
 ///
@@ -116,26 +60,6 @@ pub fn watchdog(text: &str) -> Result<Nanos, String> {
     Some(time(text)?)
         .filter(|time| (LEAST..=GREATEST).contains(time))
         .ok_or("expected 1s to 30s".into())
-}
-
-/// Bytes over time, in bytes per nanosecond: `1.5GB/s`.
-///
-/// # Errors
-/// What would do instead.
-pub fn rate(text: &str) -> Result<f64, String> {
-    // Nanoseconds of a byte at 1 of each unit.
-    const UNITS: [(&str, f64); 3] = [("kB/s", 1e6), ("MB/s", 1e3), ("GB/s", 1.0)];
-    // At a lower rate a file of some gigabytes would take months.
-    const LEAST: f64 = 1e-6;
-    let expected =
-        || "expected a rate with a unit, of 1kB/s or more: 500MB/s or 1.5GB/s".to_owned();
-    let (number, per) = UNITS
-        .iter()
-        .find_map(|&(unit, per)| Some((text.strip_suffix(unit)?, per)))
-        .ok_or_else(expected)?;
-    let digits = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let rate = number.parse::<f64>().ok().filter(|_| digits).map(|number| number / per);
-    rate.filter(|rate| rate.is_finite() && *rate >= LEAST).ok_or_else(expected)
 }
 
 /// A time of at least a millisecond.
@@ -203,72 +127,6 @@ pub fn experiment(text: &str) -> Result<u32, String> {
 pub fn seed(text: &str) -> Result<u64, String> {
     text.parse()
         .map_err(|_| format!("'{text}' found, expected a whole number from 0 to {}", u64::MAX))
-}
-
-/// `oracle`, `offline`, `sampled`, `modelled=0.1`, or the file of a model.
-///
-/// # Errors
-/// What would do instead.
-pub fn estimator(text: &str) -> Result<Estimator, String> {
-    const EXPECTED: &str = "expected oracle, offline, sampled, modelled=ERROR with a relative \
-                            error of 0 or more, as modelled=0.1, or the file of a model \
-                            (`evenkeel train`)";
-    match text {
-        "oracle" => Ok(Estimator::Oracle),
-        "offline" => Ok(Estimator::Offline),
-        "sampled" => Ok(Estimator::Sampled),
-        _ => {
-            let error = text.strip_prefix("modelled=").and_then(|error| error.parse::<f64>().ok());
-            match error {
-                Some(error) if error.is_finite() && error >= 0.0 => {
-                    Ok(Estimator::Modelled { error })
-                }
-                // A file, there or not.
-                _ if text.contains('/') || text.ends_with(".json") || Path::new(text).exists() => {
-                    model(text).map(Estimator::Trained)
-                }
-                _ => Err(EXPECTED.into()),
-            }
-        }
-    }
-}
-
-/// The greatest file of a model.
-const MOST_MODEL_BYTES: u64 = 64 << 20;
-
-/// The model in a file.
-///
-/// # Errors
-/// It cannot be read, or is not one.
-pub fn model(path: &str) -> Result<Arc<Model>, String> {
-    let unread = |error: std::io::Error| format!("{path}: {error}");
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(unread)?;
-    file.take(MOST_MODEL_BYTES + 1).read_to_end(&mut bytes).map_err(unread)?;
-    if bytes.len() as u64 > MOST_MODEL_BYTES {
-        return Err(format!("{path}: more than {} MiB found", MOST_MODEL_BYTES >> 20));
-    }
-    parse_model(&bytes, path).map(Arc::new).map_err(|error| error.to_string())
-}
-
-/// `performance`, `schedutil`, `fixed=800` (MHz).
-///
-/// # Errors
-/// What would do instead.
-pub fn governor(text: &str) -> Result<Governor, String> {
-    match text {
-        "performance" => Ok(Governor::Performance),
-        "schedutil" => Ok(Governor::Schedutil),
-        _ => {
-            let mhz = text.strip_prefix("fixed=").and_then(|mhz| mhz.parse::<f64>().ok());
-            match mhz {
-                Some(mhz) if mhz > 0.0 && mhz < 1e9 => {
-                    Ok(Governor::Fixed { khz: (mhz * 1e3).round() as u64 })
-                }
-                _ => Err("expected performance, schedutil or fixed=MHZ, as fixed=800".into()),
-            }
-        }
-    }
 }
 
 /// `knob=value` or `policy.knob=value`.
@@ -415,51 +273,6 @@ pub fn setting(text: &str) -> Result<Setting, String> {
     Ok(Setting { policy, knob: knob.into(), value: value.into() })
 }
 
-/// A policy as asked for: `acfs`, `acfs:uf=1.5,period=50`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PolicySpec {
-    /// The text as given.
-    pub label: String,
-    /// Name.
-    pub name: String,
-    /// Knobs given with the policy.
-    pub set: Vec<(String, String)>,
-}
-
-/// A list of policies. A comma separates policies as well as the knobs of one: a part with a `=`
-/// and no `:` is a knob.
-///
-/// # Errors
-/// An empty item, a knob before any policy.
-pub fn policies(text: &str) -> Result<Vec<PolicySpec>, String> {
-    let mut specs: Vec<PolicySpec> = Vec::new();
-    for item in text.split(',').map(str::trim) {
-        let (head, knob) = match item.split_once(':') {
-            Some((name, knob)) => (Some(name), Some(knob)),
-            None if item.contains('=') => (None, Some(item)),
-            None => (Some(item), None),
-        };
-        if let Some(name) = head {
-            if name.is_empty() || name.contains('=') {
-                return Err(format!("expected POLICY or POLICY:KNOB=VALUE, found '{item}'"));
-            }
-            // All names are in lower case: a test of the registry checks this.
-            let name = name.to_ascii_lowercase();
-            specs.push(PolicySpec { label: name.clone(), name, set: Vec::new() });
-        }
-        let Some(knob) = knob else { continue };
-        let spec = specs.last_mut().ok_or_else(|| format!("knob '{knob}' before any policy"))?;
-        let pair =
-            knob.split_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty());
-        let (name, value) = pair
-            .ok_or_else(|| format!("expected KNOB=VALUE after '{}:', found '{knob}'", spec.name))?;
-        spec.label.push(if spec.set.is_empty() { ':' } else { ',' });
-        spec.label.push_str(knob);
-        spec.set.push((name.into(), value.into()));
-    }
-    Ok(specs)
-}
-
 /// One policy, as its label is written elsewhere.
 ///
 /// # Errors
@@ -471,19 +284,7 @@ pub fn policy_label(text: &str) -> Result<String, String> {
     }
 }
 
-/// One policy, with its knobs.
-///
-/// # Errors
-/// As [`policies`], and more than one.
-pub fn policy(text: &str) -> Result<PolicySpec, String> {
-    let mut all = policies(text)?;
-    match all.pop() {
-        Some(one) if all.is_empty() => Ok(one),
-        _ => Err(format!("expected one policy, found '{text}'")),
-    }
-}
-
-/// Several such lists, one after the other.
+/// Several lists of policies, one after the other.
 ///
 /// # Errors
 /// As [`policies`], and the same policy twice.
@@ -505,40 +306,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_taken_in_the_usual_forms() {
-        let second = 1_000_000_000;
-        for (text, ns) in [
-            ("50us", 50_000),
-            ("1.5ms", 1_500_000),
-            ("0s", 0),
-            ("90", 90 * second),
-            ("0.5", second / 2),
-            ("2min", 120 * second),
-            ("1h", 3600 * second),
-            ("1h30m", 5400 * second),
-            ("1h 30min 5s", 5405 * second),
-            ("1d", 86_400 * second),
-            (" 1.5 h ", 5400 * second),
-        ] {
-            assert_eq!(time(text), Ok(Nanos(ns)), "{text}");
-        }
-        for bad in [
-            "",
-            "us",
-            "1e3s",
-            "5 parsecs",
-            "99999999999999999999s",
-            "1.2.3s",
-            "30m1h",
-            "1h30",
-            "1s2s",
-            "--json",
-        ] {
-            assert!(time(bad).is_err(), "{bad}");
-        }
-        for negative in ["-5s", "-1", "-.5h"] {
-            assert!(time(negative).unwrap_err().contains("is a negative duration"), "{negative}");
-        }
+    fn times_are_limited_where_they_must_be() {
         assert_eq!((seconds("5"), seconds("2min")), (Ok(5), Ok(120)));
         assert!(["0", "500ms", "1.5", "2d"].iter().all(|bad| seconds(bad).is_err()));
         assert!(positive_time("0s").is_err());
@@ -547,31 +315,6 @@ mod tests {
             (Ok(Nanos::from_secs(1)), Ok(Nanos::from_secs(30)))
         );
         assert!(watchdog("999ms").is_err() && watchdog("31s").is_err());
-    }
-
-    #[test]
-    fn estimators_and_governors() {
-        assert_eq!(estimator("modelled=0.1"), Ok(Estimator::Modelled { error: 0.1 }));
-        assert_eq!(governor("fixed=800"), Ok(Governor::Fixed { khz: 800_000 }));
-        for bad in
-            ["", "model", "modelled", "modelled=", "modelled=-1", "modelled=nan", "modelled=inf"]
-        {
-            assert!(estimator(bad).is_err(), "{bad}");
-        }
-        for bad in ["", "fixed", "fixed=0", "fixed=-5", "fixed=nan", "ondemand"] {
-            assert!(governor(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn a_list_of_policies_keeps_knobs_with_theirs() {
-        let specs = policies("acfs:uf=1.5,period=50,linux,acfs:uf=2").unwrap();
-        let labels: Vec<_> = specs.iter().map(|spec| spec.label.as_str()).collect();
-        assert_eq!(labels, ["acfs:uf=1.5,period=50", "linux", "acfs:uf=2"]);
-        assert_eq!(specs[0].set.len(), 2);
-        for bad in ["", "a,,b", "uf=1", ":uf=1", "acfs:uf", "acfs:=1", "acfs:uf="] {
-            assert!(policies(bad).is_err(), "{bad}");
-        }
     }
 
     #[test]
@@ -609,27 +352,6 @@ mod tests {
             "18446744073709551615G",
         ] {
             assert!(mebibytes(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn rates_are_decimal_and_have_a_unit() {
-        assert_eq!(["1.5GB/s", "500MB/s", "2kB/s"].map(rate), [Ok(1.5), Ok(0.5), Ok(2e-6)]);
-        for bad in [
-            "",
-            "1",
-            "GB/s",
-            "1G",
-            "-1GB/s",
-            "0GB/s",
-            "1e3GB/s",
-            "nanGB/s",
-            "infGB/s",
-            "1.2.3GB/s",
-            "7B/s",
-            "0.5kB/s",
-        ] {
-            assert!(rate(bad).is_err(), "{bad}");
         }
     }
 

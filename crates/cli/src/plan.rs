@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use evenkeel_machine::Machine;
-use evenkeel_metrics::{AloneCache, GraphRow, Record, Subject, profile};
+use evenkeel_metrics::{AloneCache, Record, Run, Subject, profile};
 use evenkeel_model::Application;
 use evenkeel_model::character::give_characters;
-use evenkeel_policy::{Interest, Knobs, Policy, graph, registry};
+use evenkeel_policy::{Interest, Knobs, Policy, registry};
 use evenkeel_sim::{Config, Estimator, Listener, Profile};
+use evenkeel_sweep::words::parts;
 use indexmap::IndexSet;
 use rayon::prelude::*;
 
@@ -57,21 +58,6 @@ pub struct Chosen {
     graph: Option<&'static str>,
     set: Vec<(String, String)>,
     knobs: Knobs,
-}
-
-/// The policy of the operating system where a graph policy is named alone: one worker for each
-/// core, which stays there.
-const BESIDE_GRAPHS: &str = "pinned";
-
-/// What a name stands for: a policy of the operating system, and one for task graphs. `heft` is the
-/// latter beside [`BESIDE_GRAPHS`], `gts+heft` names both.
-fn parts(name: &str) -> (&str, Option<&'static str>) {
-    if let Some(entry) = graph::find(name) {
-        return (BESIDE_GRAPHS, Some(entry.name));
-    }
-    let both =
-        name.rsplit_once('+').and_then(|(system, tasks)| Some((system, graph::find(tasks)?)));
-    both.map_or((name, None), |(system, entry)| (system, Some(entry.name)))
 }
 
 impl Chosen {
@@ -286,47 +272,35 @@ impl Plan {
         if let Some(graph) = policy.graph {
             graph.clone_into(&mut config.graph_policy);
         }
+        let run = Run {
+            subject: Subject {
+                machine: &self.used,
+                policy: &policy.name,
+                knobs: &policy.knobs,
+                workloads: &set.workloads,
+                seed: self.config.seed,
+            },
+            system: &policy.system,
+            set: &policy.set,
+            apps: &set.apps,
+            config: &config,
+        };
         let (alone, (outcome, wall)) = rayon::join(
             || self.alone.measure(&self.whole, &self.used, &set.apps, &self.config),
             || {
                 let start = Instant::now();
-                let outcome = registry::make_with_seed(&policy.system, &policy.set, config.seed)
-                    .map_err(anyhow::Error::from)
-                    .and_then(|mut it| {
-                        Ok(evenkeel_sim::run(
-                            &self.used,
-                            &set.apps,
-                            it.as_mut(),
-                            &config,
-                            listener,
-                        )?)
-                    });
-                (outcome, start.elapsed())
+                (run.carry_out(listener), start.elapsed())
             },
         );
-        let subject = Subject {
-            machine: &self.used,
-            policy: &policy.name,
-            knobs: &policy.knobs,
-            workloads: &set.workloads,
-            seed: self.config.seed,
-        };
         let done = outcome.and_then(|outcome| Ok((outcome, alone?)));
         match done {
             Ok((outcome, alone)) => Finished {
-                record: Record {
-                    graph: match set.apps.as_slice() {
-                        [app] => {
-                            GraphRow::of(&self.used, app, &config.graph_policy, outcome.makespan)
-                        }
-                        _ => None,
-                    },
-                    ..subject.record(&outcome, &alone, self.per_thread, wall)
-                },
+                record: run.record(&outcome, &alone, self.per_thread, wall),
                 notes: outcome.notes.iter().map(|note| of(&policy.name, note)).collect(),
             },
             Err(error) => {
-                Finished { record: subject.failure(causes(&error), wall), notes: Vec::new() }
+                let error = causes(&error.into());
+                Finished { record: run.failure(error, wall), notes: Vec::new() }
             }
         }
     }

@@ -8,6 +8,7 @@ pub mod measures;
 mod profile;
 mod progress;
 mod record;
+mod run;
 mod summary;
 
 pub use alone::{Alone, AloneCache, AloneError};
@@ -18,4 +19,5 @@ pub use record::{
     AppRow, GraphRow, KindRow, Knob, LatencySummary, LiveRow, Record, SCHEMA, SensorRow, ThreadRow,
     TimerRow, WakeupLatency,
 };
+pub use run::{Run, RunError};
 pub use summary::{Mean, Relative, relative};

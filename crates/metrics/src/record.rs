@@ -31,6 +31,9 @@ pub struct Record {
     pub workloads: Vec<String>,
     /// Seed.
     pub seed: u64,
+    /// Where a simulated run had speedup factors from; `None`: the true ones, or a live run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimator: Option<String>,
     /// From the start to the end of the run, seconds; 0 where the run failed, which is written as
     /// null.
     #[serde(deserialize_with = "or_default")]

@@ -1,5 +1,6 @@
 //! How a run is to be carried out, beside machine, workload and policy.
 
+use std::fmt;
 use std::sync::Arc;
 
 use evenkeel_estimate::Model;
@@ -73,6 +74,19 @@ pub enum Estimator {
     /// What a model tells from counters, few of which count at a time, with noise. Every phase must
     /// have a character, and every kind must say how it is built.
     Trained(Arc<Model>),
+}
+
+/// As it is asked for; a model by what it was trained on.
+impl fmt::Display for Estimator {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Oracle => f.write_str("oracle"),
+            Self::Offline => f.write_str("offline"),
+            Self::Sampled => f.write_str("sampled"),
+            Self::Modelled { error } => write!(f, "modelled={error}"),
+            Self::Trained(model) => model.fmt(f),
+        }
+    }
 }
 
 /// How a cluster chooses its clock.

@@ -28,6 +28,10 @@ use evenkeel_machine::Machine;
 use evenkeel_model::Application;
 use evenkeel_policy::{Policy, StartError};
 
+/// Version of what is simulated: it rises with each change by which a run comes out differently, so
+/// that results of two versions are not taken for one table.
+pub const MODEL: u64 = 1;
+
 /// Why a run could not be carried out.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SimError {

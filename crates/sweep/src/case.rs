@@ -43,9 +43,19 @@ impl Case {
     /// The first half of the SHA-256 of [`Case::canonical`], 32 hexadecimal digits.
     #[must_use]
     pub fn identity(&self) -> String {
-        let digest = Sha256::digest(self.canonical().as_bytes());
-        digest[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(&Sha256::digest(self.canonical().as_bytes())[..16])
     }
+}
+
+/// Bytes as hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        for digit in [byte >> 4, byte & 15] {
+            text.push(char::from_digit(digit.into(), 16).unwrap_or('0'));
+        }
+    }
+    text
 }
 
 #[cfg(test)]

@@ -17,15 +17,32 @@
 //! policy = ["hsp", "linux"]
 //! ```
 
-use indexmap::IndexMap;
-use serde::Deserialize;
+use indexmap::{IndexMap, IndexSet};
+use serde::{Deserialize, Serialize};
 
 use crate::axis::{Axis, AxisError, Value};
-use crate::case::Case;
+use crate::cells::Block;
+use crate::words;
 
-/// Axes that a grid may have, beside knobs of policies (`acfs.swap`).
-pub const AXES: [&str; 9] =
-    ["machine", "cores", "workload", "size", "workers", "policy", "estimator", "governor", "seed"];
+/// Axes that a grid may have, beside knobs of policies (`acfs.swap`). They are called as the flags
+/// of `evenkeel simulate` are.
+pub const AXES: [&str; 14] = [
+    "machine",
+    "cores",
+    "free-costs",
+    "workload",
+    "size",
+    "workers",
+    "characters",
+    "duration",
+    "link",
+    "governor",
+    "policy",
+    "estimator",
+    "decision-latency",
+    "seed",
+];
+
 /// The order of axes, whatever that of the file: the last one moves first. Knobs come before seeds,
 /// by name.
 fn rank(axis: &str) -> (usize, &str) {
@@ -40,7 +57,7 @@ fn rank(axis: &str) -> (usize, &str) {
 /// Axes that a grid must have.
 const NEEDED: [&str; 3] = ["machine", "workload", "policy"];
 /// Most cases of a grid, before any are left out.
-const MOST_CASES: u64 = 1_000_000_000;
+const MOST_CASES: u64 = 100_000_000;
 
 /// Why a file is no grid.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -68,8 +85,13 @@ pub enum GridError {
         expected: String,
     },
     /// An axis that is not there.
-    #[error("{file}: no axis '{0}' found, expected {needed}", needed = NEEDED.join(", "), file = .1)]
-    Lacking(&'static str, String),
+    #[error("{file}: no axis '{axis}' found, expected {needed}", needed = NEEDED.join(", "))]
+    Lacking {
+        /// File.
+        file: String,
+        /// Its name.
+        axis: &'static str,
+    },
     /// An axis without values.
     #[error("{file}: axis '{axis}': {error}")]
     Axis {
@@ -80,9 +102,27 @@ pub enum GridError {
         /// Why.
         error: AxisError,
     },
+    /// The same value of an axis, or of axes that go together, twice.
+    #[error("{file}: axis '{axis}': {value} found twice")]
+    Twice {
+        /// File.
+        file: String,
+        /// Its name, or those that go together.
+        axis: String,
+        /// The value.
+        value: String,
+    },
     /// Axes that do not go together.
     #[error("{file}: zip: {what}")]
     Zip {
+        /// File.
+        file: String,
+        /// Why not.
+        what: String,
+    },
+    /// A condition that nothing meets.
+    #[error("{file}: exclude: {what}")]
+    Exclude {
         /// File.
         file: String,
         /// Why not.
@@ -119,20 +159,49 @@ struct Zip {
 /// A grid of cases.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grid {
-    name: Option<String>,
-    axes: IndexMap<String, Vec<Value>>,
-    /// Axes by what moves together: places in `axes`, and how many values.
-    wheels: Vec<(Vec<usize>, usize)>,
-    exclude: Vec<IndexMap<String, Vec<Value>>>,
+    pub(crate) written: Written,
+    /// Axes by what moves together; those of the machine and of the policy come first.
+    pub(crate) wheels: Vec<Wheel>,
+    pub(crate) exclude: Vec<Condition>,
+    pub(crate) blocks: Vec<Block>,
+}
+
+/// What a grid says, ranges written out: what two equal grids have in common.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Written {
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) name: Option<String>,
+    pub(crate) axes: IndexMap<String, Vec<Value>>,
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub(crate) zip: Vec<Vec<String>>,
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub(crate) exclude: Vec<IndexMap<String, Vec<Value>>>,
+}
+
+/// Axes that move together.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Wheel {
+    /// Places in the axes.
+    pub axes: Vec<usize>,
+    /// How many values each has.
+    pub values: usize,
+}
+
+/// What is left out where it holds on all of its axes.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Condition {
+    /// Axes by their place, and for each of its values whether it is meant.
+    pub wanted: Vec<(usize, Vec<bool>)>,
 }
 
 impl Grid {
-    /// Reads a file. `file` is for messages.
+    /// Reads a file. `file` is for messages. With `seeds` the axis of seeds is 1 to that number,
+    /// whatever the file says.
     ///
     /// # Errors
     /// The first fault, with its place, what was found and what was expected.
-    pub fn parse(text: &str, file: &str) -> Result<Self, GridError> {
-        let document: Document = toml::from_str(text).map_err(|error| {
+    pub fn parse(text: &str, file: &str, seeds: Option<u32>) -> Result<Self, GridError> {
+        let mut document: Document = toml::from_str(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start).min(text.len());
             let before = &text[..at];
             GridError::Syntax {
@@ -142,128 +211,101 @@ impl Grid {
                 what: error.message().to_owned(),
             }
         })?;
-        let file = file.to_owned();
-        let values = |axis: &str, of: &Axis| {
-            let error =
-                |error| GridError::Axis { file: file.clone(), axis: axis.to_owned(), error };
-            of.values().map_err(error)
-        };
+        if let Some(seeds) = seeds {
+            let values = (1..=i64::from(seeds)).map(Value::Whole).collect();
+            document.axes.insert("seed".to_owned(), Axis::List(values));
+        }
         let mut axes = IndexMap::new();
         for (axis, of) in &document.axes {
-            check_name(axis, &file)?;
-            axes.insert(axis.clone(), values(axis, of)?);
+            check_name(axis, file)?;
+            axes.insert(axis.clone(), values(axis, of, file)?);
         }
         axes.sort_by(|a, _, b, _| rank(a).cmp(&rank(b)));
-        if let Some(lacking) = NEEDED.into_iter().find(|&needed| !axes.contains_key(needed)) {
-            return Err(GridError::Lacking(lacking, file));
+        if let Some(axis) = NEEDED.into_iter().find(|&needed| !axes.contains_key(needed)) {
+            return Err(GridError::Lacking { file: file.to_owned(), axis });
         }
-        let mut exclude = Vec::new();
-        for condition in &document.exclude {
-            let mut of = IndexMap::new();
-            for (axis, wanted) in condition {
-                check_known(axis, &axes, &file)?;
-                of.insert(axis.clone(), values(axis, wanted)?);
-            }
-            if of.is_empty() {
-                let what = "exclude: no axis found, expected one or more".to_owned();
-                return Err(GridError::Cases { file, what });
-            }
-            exclude.push(of);
+        check_knobs(&axes, file)?;
+        let (exclude, conditions) = conditions(&document.exclude, &axes, file)?;
+        let zip = document.zip.into_iter().map(|zip| zip.axes).collect();
+        let wheels = wheels(&axes, &zip, file)?;
+        let written = Written { name: document.name, axes, zip, exclude };
+        Self { written, wheels, exclude: conditions, blocks: Vec::new() }.counted(file)
+    }
+
+    /// With its cases counted, for each machine and policy.
+    fn counted(self, file: &str) -> Result<Self, GridError> {
+        let error = |what: String| GridError::Cases { file: file.to_owned(), what };
+        let mut blocks = self.make_blocks();
+        let mut all = 0_u64;
+        for block in &blocks {
+            let more = block.places().filter(|&more| more <= MOST_CASES);
+            all = all.saturating_add(more.unwrap_or(u64::MAX));
         }
-        let wheels = wheels(&axes, &document.zip, &file)?;
-        let grid = Self { name: document.name, axes, wheels, exclude };
-        let all: u64 = grid
-            .wheels
-            .iter()
-            .map(|(_, count)| *count as u64)
-            .try_fold(1, |all: u64, of| all.checked_mul(of).filter(|&all| all <= MOST_CASES))
-            .ok_or_else(|| GridError::Cases {
-                file: file.clone(),
-                what: format!("more than {MOST_CASES} cases found"),
-            })?;
-        if all == 0 || grid.cases().next().is_none() {
-            return Err(GridError::Cases {
-                file,
-                what: "no case is left by what is excluded, expected one or more".to_owned(),
-            });
+        if all > MOST_CASES {
+            return Err(error(format!("more than {MOST_CASES} cases found")));
         }
-        Ok(grid)
+        for block in &mut blocks {
+            block.cases = self.count(block);
+        }
+        blocks.retain(|block| block.cases > 0);
+        if blocks.is_empty() {
+            let what = "no case is left by what is excluded, expected one or more";
+            return Err(error(what.to_owned()));
+        }
+        Ok(Self { blocks, ..self })
     }
 
     /// Its name, if it has one.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
-        self.name.as_deref()
+        self.written.name.as_deref()
     }
 
     /// Its axes with their values, in an order that does not depend on that of the file.
     pub fn axes(&self) -> impl Iterator<Item = (&str, &[Value])> {
-        self.axes.iter().map(|(axis, values)| (axis.as_str(), values.as_slice()))
+        self.written.axes.iter().map(|(axis, values)| (axis.as_str(), values.as_slice()))
     }
 
-    /// Its cases, each once: the last axis moves first. A knob's axis applies to cases of its
-    /// policy alone.
-    pub fn cases(&self) -> impl Iterator<Item = Case> + '_ {
-        let mut places = Some(vec![0; self.wheels.len()]);
-        std::iter::from_fn(move || {
-            let now = places.take()?;
-            places = self.next(&now);
-            Some(now)
+    /// The values of an axis; none where it is not there.
+    #[must_use]
+    pub fn values(&self, axis: &str) -> &[Value] {
+        self.written.axes.get(axis).map_or(&[], Vec::as_slice)
+    }
+
+    /// Its axes of knobs: policy, knob, values.
+    pub fn knobs(&self) -> impl Iterator<Item = (&str, &str, &[Value])> {
+        self.axes().filter_map(|(axis, values)| {
+            let (policy, knob) = axis.split_once('.')?;
+            Some((policy, knob, values))
         })
-        .filter_map(|places| self.case(&places))
     }
 
-    fn next(&self, places: &[usize]) -> Option<Vec<usize>> {
-        let mut next = places.to_vec();
-        for (place, (_, count)) in next.iter_mut().zip(&self.wheels).rev() {
-            *place += 1;
-            if *place < *count {
-                return Some(next);
-            }
-            *place = 0;
-        }
-        None
+    /// How many cases it has.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.blocks.iter().map(|block| block.cases).sum()
     }
 
-    /// The case at these places; `None` where it is left out, or is one that has been before.
-    fn case(&self, places: &[usize]) -> Option<Case> {
-        let mut chosen: Vec<Option<&Value>> = vec![None; self.axes.len()];
-        for (&place, (axes, _)) in places.iter().zip(&self.wheels) {
-            for &axis in axes {
-                chosen[axis] = Some(&self.axes[axis][place]);
-            }
-        }
-        let policy = self.axes.get_index_of("policy").and_then(|axis| chosen[axis]);
-        let policy = policy.map_or(String::new(), |value| base(&value.to_string()));
-        let applies = |axis: usize| {
-            let name = self.axes.get_index(axis).map_or("", |(name, _)| name.as_str());
-            name.split_once('.').is_none_or(|(of, _)| of == policy)
-        };
-        // Knobs of another policy: once, and not for each of their values.
-        let again = |(&place, (axes, _)): (&usize, &(Vec<usize>, usize))| {
-            place > 0 && !axes.iter().any(|&axis| applies(axis))
-        };
-        if places.iter().zip(&self.wheels).any(again) {
-            return None;
-        }
-        let of_axis = |(axis, name): (usize, &String)| {
-            let value = chosen[axis].filter(|_| applies(axis))?;
-            Some((name.clone(), value.clone()))
-        };
-        let values = self.axes.keys().enumerate().filter_map(of_axis).collect();
-        let case = Case::new(values);
-        let is_excluded = self.exclude.iter().any(|condition| {
-            condition
-                .iter()
-                .all(|(axis, wanted)| case.get(axis).is_some_and(|value| wanted.contains(value)))
-        });
-        (!is_excluded).then_some(case)
+    /// False: a grid has a case or more.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 }
 
-/// The policy that a label is of: `acfs` of `acfs:uf=1.2`.
-fn base(label: &str) -> String {
-    label.split(':').next().unwrap_or(label).to_owned()
+/// True if a knob's axis, `acfs.swap`, is meant for a policy: `acfs`, `acfs:uf=1.2`, `acfs+heft`.
+pub(crate) fn is_knob_of(policy: &Value, axis: &str) -> bool {
+    let Some((of, _)) = axis.split_once('.') else { return false };
+    let label = policy.to_string().to_ascii_lowercase();
+    let name = label.split(':').next().unwrap_or(&label);
+    of == name || of == words::parts(name).0
+}
+
+fn values(axis: &str, of: &Axis, file: &str) -> Result<Vec<Value>, GridError> {
+    of.values().map_err(|error| {
+        let (file, axis) = (file.to_owned(), axis.to_owned());
+        GridError::Axis { file, axis, error }
+    })
 }
 
 fn check_name(axis: &str, file: &str) -> Result<(), GridError> {
@@ -293,22 +335,68 @@ fn check_known(
     })
 }
 
-/// Axes by what moves together, in the order of the file.
+/// Refuses a knob of a policy that is not on the axis of policies.
+fn check_knobs(axes: &IndexMap<String, Vec<Value>>, file: &str) -> Result<(), GridError> {
+    let policies = &axes["policy"];
+    for axis in axes.keys().filter(|axis| axis.contains('.')) {
+        if !policies.iter().any(|policy| is_knob_of(policy, axis)) {
+            let all: Vec<String> = policies.iter().map(ToString::to_string).collect();
+            return Err(GridError::Unknown {
+                file: file.to_owned(),
+                found: axis.clone(),
+                expected: format!("a knob of the policies {}", all.join(", ")),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Conditions as written, and by the places of values.
+#[expect(clippy::type_complexity, reason = "a pair, for one caller")]
+fn conditions(
+    written: &[IndexMap<String, Axis>],
+    axes: &IndexMap<String, Vec<Value>>,
+    file: &str,
+) -> Result<(Vec<IndexMap<String, Vec<Value>>>, Vec<Condition>), GridError> {
+    let error = |what: String| GridError::Exclude { file: file.to_owned(), what };
+    let (mut exclude, mut conditions) = (Vec::new(), Vec::new());
+    for condition in written {
+        let (mut of, mut wanted) = (IndexMap::new(), Vec::new());
+        for (axis, meant) in condition {
+            check_known(axis, axes, file)?;
+            let (known, meant) = (&axes[axis], values(axis, meant, file)?);
+            if let Some(other) = meant.iter().find(|&value| !known.contains(value)) {
+                return Err(error(format!("'{other}' is no value of axis '{axis}'")));
+            }
+            let mask = known.iter().map(|value| meant.contains(value)).collect();
+            wanted.push((axes.get_index_of(axis).unwrap_or_default(), mask));
+            of.insert(axis.clone(), meant);
+        }
+        if of.is_empty() {
+            return Err(error("no axis found, expected one or more".to_owned()));
+        }
+        exclude.push(of);
+        conditions.push(Condition { wanted });
+    }
+    Ok((exclude, conditions))
+}
+
+/// Axes by what moves together: that of machines first, then that of policies, then in order.
 fn wheels(
     axes: &IndexMap<String, Vec<Value>>,
-    zips: &[Zip],
+    zips: &Vec<Vec<String>>,
     file: &str,
-) -> Result<Vec<(Vec<usize>, usize)>, GridError> {
+) -> Result<Vec<Wheel>, GridError> {
     let error = |what: String| GridError::Zip { file: file.to_owned(), what };
     let mut with: Vec<Option<usize>> = vec![None; axes.len()];
     for (number, zip) in zips.iter().enumerate() {
-        let [first, others @ ..] = zip.axes.as_slice() else {
+        let [first, others @ ..] = zip.as_slice() else {
             return Err(error("no axis found, expected two or more".to_owned()));
         };
         if others.is_empty() {
             return Err(error(format!("'{first}' alone found, expected two axes or more")));
         }
-        for axis in &zip.axes {
+        for axis in zip {
             check_known(axis, axes, file)?;
             let place = axes.get_index_of(axis).unwrap_or_default();
             if with[place].replace(number).is_some() {
@@ -322,20 +410,50 @@ fn wheels(
             }
         }
     }
-    let mut wheels: Vec<(Vec<usize>, usize)> = Vec::new();
+    let mut wheels: Vec<Wheel> = Vec::new();
     let mut of_zip: Vec<Option<usize>> = vec![None; zips.len()];
     for (place, values) in axes.values().enumerate() {
         match with[place].and_then(|number| of_zip[number]) {
-            Some(wheel) => wheels[wheel].0.push(place),
+            Some(wheel) => wheels[wheel].axes.push(place),
             None => {
                 if let Some(number) = with[place] {
                     of_zip[number] = Some(wheels.len());
                 }
-                wheels.push((vec![place], values.len()));
+                wheels.push(Wheel { axes: vec![place], values: values.len() });
             }
         }
     }
+    for wheel in &wheels {
+        check_once(wheel, axes, file)?;
+    }
+    let first = |axis: &str| axes.get_index_of(axis).unwrap_or_default();
+    let (machine, policy) = (first("machine"), first("policy"));
+    wheels.sort_by_key(|wheel| {
+        let has = |axis: usize| wheel.axes.contains(&axis);
+        // A stable sort: all others stay as they are.
+        if has(machine) { 0 } else { 2 - u8::from(has(policy)) }
+    });
     Ok(wheels)
+}
+
+/// Refuses the same values of a wheel twice: two cases would be one.
+fn check_once(
+    wheel: &Wheel,
+    axes: &IndexMap<String, Vec<Value>>,
+    file: &str,
+) -> Result<(), GridError> {
+    let mut known = IndexSet::new();
+    for place in 0..wheel.values {
+        let of = wheel.axes.iter().map(|&axis| axes[axis][place].to_string());
+        let value = of.collect::<Vec<_>>().join(", ");
+        if !known.insert(value.clone()) {
+            let names: Vec<&str> =
+                wheel.axes.iter().filter_map(|&axis| Some(axes.get_index(axis)?.0.as_str())).collect();
+            let (file, axis) = (file.to_owned(), names.join(", "));
+            return Err(GridError::Twice { file, axis, value });
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -345,11 +463,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::case::Case;
 
     const SMALL: &str = "[axes]\nmachine = \"quickia\"\nworkload = [\"4STH\", \"mcf\"]\n";
 
     fn grid(text: &str) -> Grid {
-        Grid::parse(text, "grid.toml").unwrap()
+        Grid::parse(text, "grid.toml", None).unwrap()
     }
 
     fn lines(grid: &Grid) -> Vec<String> {
@@ -367,9 +486,9 @@ mod tests {
             [
                 "quickia 4STH acfs 200",
                 "quickia 4STH acfs 400",
-                "quickia 4STH hsp",
                 "quickia mcf acfs 200",
                 "quickia mcf acfs 400",
+                "quickia 4STH hsp",
                 "quickia mcf hsp",
             ]
         );
@@ -385,10 +504,23 @@ mod tests {
             lines(&grid),
             [
                 "quickia mcf 1 acfs 200",
-                "quickia mcf 1 hsp",
                 "quickia mcf 2 acfs 400",
+                "quickia mcf 1 hsp",
                 "quickia mcf 2 hsp",
             ]
+        );
+    }
+
+    #[test]
+    fn a_value_may_come_again_where_another_axis_goes_with_it() {
+        let grid = grid(
+            "[axes]\nmachine = [\"quickia\", \"quickia\", \"amd-2b10s\"]\n\
+             cores = [\"1big\", \"2big\", \"2big\"]\nworkload = \"mcf\"\npolicy = \"hsp\"\n\
+             [[zip]]\naxes = [\"machine\", \"cores\"]\n",
+        );
+        assert_eq!(
+            lines(&grid),
+            ["quickia 1big mcf hsp", "quickia 2big mcf hsp", "amd-2b10s 2big mcf hsp"]
         );
     }
 
@@ -396,14 +528,14 @@ mod tests {
     fn what_is_excluded_is_where_all_of_a_condition_holds() {
         let grid = grid(&format!(
             "{SMALL}policy = [\"acfs\", \"hsp\"]\n[[exclude]]\nworkload = \"mcf\"\n\
-             policy = [\"hsp\", \"linux\"]\n"
+             policy = \"hsp\"\n"
         ));
-        assert_eq!(lines(&grid), ["quickia 4STH acfs", "quickia 4STH hsp", "quickia mcf acfs"]);
+        assert_eq!(lines(&grid), ["quickia 4STH acfs", "quickia mcf acfs", "quickia 4STH hsp"]);
     }
 
     #[test]
     fn what_is_no_grid_is_told_with_its_place() {
-        let error = |text: &str| Grid::parse(text, "g.toml").unwrap_err().to_string();
+        let error = |text: &str| Grid::parse(text, "g.toml", None).unwrap_err().to_string();
         assert!(
             error("[axes]\nmachine = [").starts_with("g.toml:2:"),
             "{}",
@@ -426,7 +558,16 @@ mod tests {
         let many = with(
             "seed = { from = 1, to = 999999, step = 1 }\nsize = { from = 1, to = 2, count = 9999 }",
         );
-        assert_eq!(many, "g.toml: more than 1000000000 cases found");
+        assert_eq!(many, "g.toml: more than 100000000 cases found");
+        let twice = with("seed = [1, 2, 1]");
+        assert_eq!(twice, "g.toml: axis 'seed': 1 found twice");
+        let knob = with("\"hsp.swap\" = [1, 2]");
+        assert_eq!(
+            knob,
+            "g.toml: axis 'hsp.swap' found, expected a knob of the policies acfs"
+        );
+        let typo = with("[[exclude]]\nworkload = \"mfc\"");
+        assert_eq!(typo, "g.toml: exclude: 'mfc' is no value of axis 'workload'");
     }
 
     fn axis(name: &'static str, most: u32) -> impl Strategy<Value = String> {

@@ -1,13 +1,13 @@
 //! Cases carried out: each on its machine, beside runs alone that its measures need.
 
-use std::collections::HashMap;
-use std::hash::Hash;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use evenkeel_files::programs::{self, Context};
 use evenkeel_machine::Machine;
-use evenkeel_metrics::{AloneCache, GraphRow, Record, Subject};
+use evenkeel_metrics::{Alone, AloneCache, Record, Run, Subject};
 use evenkeel_model::Application;
 use evenkeel_model::character::give_characters;
 use evenkeel_policy::registry;
@@ -15,34 +15,79 @@ use evenkeel_sim::{Config, Estimator, NoListener};
 
 use crate::axis::Value;
 use crate::case::Case;
-use crate::words::{self, Policy};
+use crate::grid::is_knob_of;
+use crate::shared::Shared;
+use crate::words::{self, PolicySpec};
+
+/// Most workloads that are kept. Ours.
+const MOST_WORKLOADS: usize = 4_096;
+/// Most results of runs alone that are kept. Ours.
+const MOST_ALONE: usize = 65_536;
 
 /// What cases share: machines, workloads, and runs of applications alone, each made once.
-#[derive(Default)]
 pub struct Runs {
-    machines: Shared<(String, Option<String>), (Machine, Machine)>,
-    workloads: Shared<String, Vec<Application>>,
-    alone: AloneCache,
+    machines: Shared<MachineKey, OnMachine>,
+    estimators: Shared<String, Estimator>,
+    workloads: Shared<WorkloadKey, Arc<Workload>>,
+    /// Of each workload that of the first seed that came: most do not depend on it.
+    of_any_seed: Shared<WorkloadKey, Arc<Workload>>,
+    alone: Shared<AloneKey, Vec<Alone>>,
+    made: AtomicU64,
 }
 
-/// What has been made, by what it was made of. A failure is kept as well.
-struct Shared<K, V>(Mutex<HashMap<K, Result<Arc<V>, String>>>);
+/// Applications that run together.
+struct Workload {
+    /// Another number for other applications.
+    number: u64,
+    apps: Vec<Application>,
+}
 
-impl<K, V> Default for Shared<K, V> {
+/// Name, part, and whether costs are taken away.
+type MachineKey = (String, Option<String>, bool);
+
+/// A machine, and the part of it that is used.
+struct OnMachine {
+    whole: Machine,
+    used: Machine,
+}
+
+/// What a workload is made of.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct WorkloadKey {
+    machine: MachineKey,
+    names: Vec<String>,
+    size: u64,
+    threads: Option<u32>,
+    seed: u64,
+    has_characters: bool,
+}
+
+/// What runs alone depend on: the workload, by its number; governor, link, duration, policy of task
+/// graphs.
+type AloneKey = (u64, String);
+
+/// A value of an axis that no case can be carried out with.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("axis '{axis}': '{value}': {why}")]
+pub struct CheckError {
+    /// Axis.
+    pub axis: String,
+    /// Value.
+    pub value: String,
+    /// Why not.
+    pub why: String,
+}
+
+impl Default for Runs {
     fn default() -> Self {
-        Self(Mutex::default())
-    }
-}
-
-impl<K: Clone + Eq + Hash, V> Shared<K, V> {
-    fn get(&self, key: K, make: impl FnOnce() -> Result<V, String>) -> Result<Arc<V>, String> {
-        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = known().get(&key) {
-            return known.clone();
+        Self {
+            machines: Shared::with_room(MOST_WORKLOADS),
+            estimators: Shared::with_room(MOST_WORKLOADS),
+            workloads: Shared::with_room(MOST_WORKLOADS),
+            of_any_seed: Shared::with_room(MOST_WORKLOADS),
+            alone: Shared::with_room(MOST_ALONE),
+            made: AtomicU64::new(0),
         }
-        // Made without the lock: two that begin at once make it twice, and no other waits.
-        let made = make().map(Arc::new);
-        known().entry(key).or_insert(made).clone()
     }
 }
 
@@ -50,105 +95,281 @@ impl Runs {
     /// The record of a case. A case that cannot be carried out has a record with the reason.
     #[must_use]
     pub fn carry_out(&self, case: &Case) -> Record {
-        self.try_carry_out(case).unwrap_or_else(|error| failed(case, error))
+        let done = catch_unwind(AssertUnwindSafe(|| self.try_carry_out(case)));
+        match done {
+            Ok(Ok(record)) => record,
+            Ok(Err(error)) => failed(case, error),
+            // A fault of ours costs this case, and not the other ones.
+            Err(_) => failed(case, "the simulator failed: please report it".to_owned()),
+        }
     }
 
     fn try_carry_out(&self, case: &Case) -> Result<Record, String> {
-        let text = |axis: &str| case.get(axis).map(ToString::to_string);
-        let needed = |axis: &str| text(axis).ok_or_else(|| format!("no axis '{axis}'"));
-        let (name, cores) = (needed("machine")?, text("cores"));
-        let machines = self.machines.get((name.clone(), cores.clone()), || {
-            let whole = evenkeel_files::machines::load(&name).map_err(|error| error.to_string())?;
-            let used = match &cores {
+        let machine = machine_key(case)?;
+        let on = self.machine(&machine)?;
+        let used = &on.used;
+        let policy = policy(case)?;
+        let (system, graph) = words::parts(&policy.name);
+        let knobs = registry::knobs(system, &policy.set).map_err(|it| it.to_string())?;
+        let mut config = self.config(case)?;
+        if let Some(graph) = graph {
+            graph.clone_into(&mut config.graph_policy);
+        }
+        let key = workload_key(case, machine, &config)?;
+        let workload = self.workload(&key, &on)?;
+        let apps = &workload.apps;
+        evenkeel_sim::check_estimator(used, apps, &config).map_err(|it| it.to_string())?;
+        if let Some(graph) = graph
+            && apps.iter().all(|app| app.graphs.is_empty())
+        {
+            return Err(format!(
+                "policy {}: {graph} chooses among the tasks of a graph, and {} has none",
+                policy.label,
+                key.names.join(" + ")
+            ));
+        }
+        let alone = self.alone(&workload, &on, &config)?;
+        let run = Run {
+            subject: Subject {
+                machine: used,
+                policy: &policy.name,
+                knobs: &knobs,
+                workloads: &key.names,
+                seed: config.seed,
+            },
+            system,
+            set: &policy.set,
+            apps,
+            config: &config,
+        };
+        let outcome = run.carry_out(&mut NoListener).map_err(|error| error.to_string())?;
+        // Host time would make each run another one.
+        Ok(run.record(&outcome, &alone, false, Duration::ZERO))
+    }
+
+    /// What a grid names, tried value by value before any case is carried out.
+    ///
+    /// # Errors
+    /// The first value that no case can be carried out with: its axis, the value, and why.
+    pub fn check(&self, grid: &Grid) -> Result<(), CheckError> {
+        for (axis, values) in grid.axes() {
+            for value in values {
+                self.check_value(grid, axis, value).map_err(|why| CheckError {
+                    axis: axis.to_owned(),
+                    value: value.to_string(),
+                    why,
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_value(&self, grid: &Grid, axis: &str, value: &Value) -> Result<(), String> {
+        let one = |axis: &str, value: &Value| {
+            Case::new(std::iter::once((axis.to_owned(), value.clone())).collect())
+        };
+        let case = one(axis, value);
+        match axis {
+            "machine" => self.machine(&(value.to_string(), None, false)).map(drop),
+            "cores" => self.on_any_machine(grid, |machine| {
+                self.machine(&(machine, Some(value.to_string()), false)).map(drop)
+            }),
+            "workload" => self.on_any_machine(grid, |machine| {
+                let key = (machine, None, false);
+                let on = self.machine(&key)?;
+                let key = workload_key(&case, key, &Config::default())?;
+                self.workload(&key, &on).map(drop)
+            }),
+            "size" | "workers" => {
+                let mut values = case.values().map(|(axis, it)| (axis.to_owned(), it.clone()));
+                let workload = ("workload".to_owned(), Value::Word(String::new()));
+                let case = Case::new(values.by_ref().chain([workload]).collect());
+                let nowhere = (String::new(), None, false);
+                workload_key(&case, nowhere, &Config::default()).map(drop)
+            }
+            "policy" => {
+                let policy = policy(&case)?;
+                let (system, _) = words::parts(&policy.name);
+                registry::knobs(system, &policy.set).map(drop).map_err(|it| it.to_string())
+            }
+            "free-costs" | "characters" => flag(&case, axis).map(drop),
+            _ if axis.contains('.') => {
+                let of = |policy: &&Value| is_knob_of(policy, axis);
+                for policy in grid.values("policy").iter().filter(of) {
+                    let name = words::policy(&policy.to_string())?.name;
+                    let knob = axis.split_once('.').map_or(axis, |(_, knob)| knob);
+                    let set = [(knob.to_owned(), value.to_string())];
+                    let known = registry::knobs(words::parts(&name).0, &set);
+                    known.map_err(|error| error.to_string())?;
+                }
+                Ok(())
+            }
+            _ => self.config(&case).map(drop),
+        }
+    }
+
+    /// Tries the machines of a grid until something works on one of them; else it is the first
+    /// one's error.
+    fn on_any_machine(
+        &self,
+        grid: &Grid,
+        works: impl Fn(String) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let mut first = None;
+        for machine in grid.values("machine") {
+            match works(machine.to_string()) {
+                Ok(()) => return Ok(()),
+                Err(error) => first = first.or(Some(error)),
+            }
+        }
+        first.map_or(Ok(()), Err)
+    }
+
+    fn machine(&self, key: &MachineKey) -> Result<Arc<OnMachine>, String> {
+        self.machines.get(key.clone(), || {
+            let (name, cores, free_costs) = key;
+            let named =
+                evenkeel_files::machines::load(name).map_err(|error| error.to_string())?;
+            let whole = if *free_costs { named.with_free_costs() } else { named };
+            let used = match cores {
                 Some(cores) => whole.subset(cores).map_err(|error| error.to_string())?,
                 None => whole.clone(),
             };
-            Ok((whole, used))
-        })?;
-        let (whole, used) = &*machines;
-        let mut policy = Policy::parse(&needed("policy")?)?;
-        for (axis, value) in case.values() {
-            if let Some((of, knob)) = axis.split_once('.')
-                && of == policy.name
-            {
-                policy.set.push((knob.to_owned(), value.to_string()));
-            }
-        }
-        let knobs = registry::knobs(&policy.system, &policy.set).map_err(|it| it.to_string())?;
-        let mut config = Config {
-            seed: whole_number(case, "seed")?.unwrap_or(Config::default().seed),
-            ..Config::default()
-        };
-        if let Some(estimator) = text("estimator") {
-            config.estimator = words::estimator(&estimator)?;
-        }
-        if let Some(governor) = text("governor") {
-            config.governor = words::governor(&governor)?;
-        }
-        if let Some(graph) = policy.graph {
-            graph.clone_into(&mut config.graph_policy);
-        }
-        let workloads = match case.get("workload") {
-            Some(Value::Together(names)) => names.clone(),
-            Some(name) => vec![name.to_string()],
-            None => return Err("no axis 'workload'".to_owned()),
-        };
-        let apps = self.load(case, &workloads, (whole, used), &config)?;
-        let alone = self.alone.measure(whole, used, &apps, &config).map_err(|it| it.to_string())?;
-        let mut made = registry::make_with_seed(&policy.system, &policy.set, config.seed)
-            .map_err(|error| error.to_string())?;
-        let outcome = evenkeel_sim::run(used, &apps, made.as_mut(), &config, &mut NoListener)
-            .map_err(|error| error.to_string())?;
-        let subject = Subject {
-            machine: used,
-            policy: &policy.name,
-            knobs: &knobs,
-            workloads: &workloads,
-            seed: config.seed,
-        };
-        // Host time would make each run another one.
-        let record = subject.record(&outcome, &alone, false, Duration::ZERO);
-        let graph = match apps.as_slice() {
-            [app] => GraphRow::of(used, app, &config.graph_policy, outcome.makespan),
-            _ => None,
-        };
-        Ok(Record { graph, ..record })
+            Ok(OnMachine { whole, used })
+        })
     }
 
-    /// The applications of workloads that run together.
-    fn load(
+    /// All that is set by words, but the policy for task graphs.
+    fn config(&self, case: &Case) -> Result<Config, String> {
+        let mut config = Config::default();
+        if let Some(seed) = whole_number(case, "seed")? {
+            config.seed = seed;
+        }
+        if let Some(text) = word(case, "estimator") {
+            let estimator = self.estimators.get(text.clone(), || words::estimator(&text))?;
+            config.estimator = Estimator::clone(&estimator);
+        }
+        if let Some(text) = word(case, "governor") {
+            config.governor = words::governor(&text)?;
+        }
+        if let Some(text) = word(case, "decision-latency") {
+            config.decision_latency = words::time(&text)?;
+        }
+        if let Some(text) = word(case, "duration") {
+            config.duration = Some(words::time(&text)?);
+        }
+        if let Some(text) = word(case, "link") {
+            config.link = Some(words::rate(&text)?);
+        }
+        Ok(config)
+    }
+
+    fn workload(&self, key: &WorkloadKey, on: &OnMachine) -> Result<Arc<Workload>, String> {
+        let workload = self.workloads.get(key.clone(), || {
+            let apps = load(key, on)?;
+            let new = |apps| {
+                let number = self.made.fetch_add(1, Ordering::Relaxed);
+                Arc::new(Workload { number, apps })
+            };
+            let any_seed = WorkloadKey { seed: 0, ..key.clone() };
+            let known = self.of_any_seed.get(any_seed, || Ok(new(apps.clone())))?;
+            Ok(if known.apps == apps { Arc::clone(&known) } else { new(apps) })
+        })?;
+        Ok(Arc::clone(&workload))
+    }
+
+    fn alone(
         &self,
-        case: &Case,
-        workloads: &[String],
-        (whole, used): (&Machine, &Machine),
+        workload: &Workload,
+        on: &OnMachine,
         config: &Config,
-    ) -> Result<Arc<Vec<Application>>, String> {
-        let size = match case.get("size") {
-            None => 1.0,
-            Some(Value::Number(size)) => *size,
-            Some(Value::Whole(size)) => *size as f64,
-            Some(other) => return Err(format!("size {other} found, expected a number")),
-        };
-        let threads = match whole_number(case, "workers")? {
-            Some(workers) => Some(u32::try_from(workers).map_err(|error| error.to_string())?),
-            None => None,
-        };
-        let by_counters = matches!(config.estimator, Estimator::Trained(_));
-        let machine = [case.get("machine"), case.get("cores")].map(|it| it.map(Value::to_string));
-        let key =
-            format!("{machine:?} {workloads:?} {size} {threads:?} {} {by_counters}", config.seed);
-        self.workloads.get(key, || {
-            let context = Context { size, threads, seed: config.seed, ..Context::new(used) };
-            let mut apps = Vec::new();
-            for name in workloads {
-                apps.extend(programs::load(name, &context).map_err(|error| error.to_string())?);
-            }
-            if by_counters {
-                let given = give_characters(&mut apps, whole, config.seed);
-                given.ok_or("not all kinds of the machine say how they are built")?;
-            }
-            Ok(apps)
+    ) -> Result<Arc<Vec<Alone>>, String> {
+        let Config { governor, link, duration, graph_policy, .. } = config;
+        let rest = format!("{governor:?} {link:?} {duration:?} {graph_policy}");
+        self.alone.get((workload.number, rest), || {
+            let cache = AloneCache::default();
+            let measured = cache.measure(&on.whole, &on.used, &workload.apps, config);
+            measured.map_err(|error| error.to_string())
         })
+    }
+}
+
+fn load(key: &WorkloadKey, on: &OnMachine) -> Result<Vec<Application>, String> {
+    let size = f64::from_bits(key.size);
+    let context = Context { size, threads: key.threads, seed: key.seed, ..Context::new(&on.used) };
+    let mut apps = Vec::new();
+    for name in &key.names {
+        apps.extend(programs::load(name, &context).map_err(|error| error.to_string())?);
+    }
+    if key.has_characters {
+        let given = give_characters(&mut apps, &on.whole, key.seed);
+        given.ok_or("not all kinds of the machine say how they are built")?;
+    }
+    Ok(apps)
+}
+
+/// The policy of a case, with its knobs: those given with its name, then those of axes.
+fn policy(case: &Case) -> Result<PolicySpec, String> {
+    let named = needed(case, "policy")?;
+    let mut policy = words::policy(&named)?;
+    let named = Value::Word(named);
+    for (axis, value) in case.values() {
+        if let Some((_, knob)) = axis.split_once('.')
+            && is_knob_of(&named, axis)
+        {
+            policy.set.push((knob.to_owned(), value.to_string()));
+        }
+    }
+    Ok(policy)
+}
+
+fn machine_key(case: &Case) -> Result<MachineKey, String> {
+    Ok((needed(case, "machine")?, word(case, "cores"), flag(case, "free-costs")?))
+}
+
+fn workload_key(
+    case: &Case,
+    machine: MachineKey,
+    config: &Config,
+) -> Result<WorkloadKey, String> {
+    let size = match case.get("size") {
+        None => 1.0,
+        Some(Value::Number(size)) => *size,
+        Some(Value::Whole(size)) => *size as f64,
+        Some(other) => return Err(format!("size {other} found, expected a number")),
+    };
+    if size <= 0.0 {
+        return Err(format!("size {size} found, expected a number greater than 0"));
+    }
+    let threads = match whole_number(case, "workers")? {
+        Some(workers @ 1..=65_536) => Some(workers as u32),
+        Some(workers) => return Err(format!("workers {workers} found, expected 1 to 65536")),
+        None => None,
+    };
+    let names = match case.get("workload") {
+        Some(Value::Together(names)) => names.clone(),
+        Some(name) => vec![name.to_string()],
+        None => return Err("no workload".to_owned()),
+    };
+    let by_counters = matches!(config.estimator, Estimator::Trained(_));
+    let has_characters = by_counters || flag(case, "characters")?;
+    let (size, seed) = (size.to_bits(), config.seed);
+    Ok(WorkloadKey { machine, names, size, threads, seed, has_characters })
+}
+
+fn word(case: &Case, axis: &str) -> Option<String> {
+    case.get(axis).map(ToString::to_string)
+}
+
+fn needed(case: &Case, axis: &str) -> Result<String, String> {
+    word(case, axis).ok_or_else(|| format!("no {axis}"))
+}
+
+fn flag(case: &Case, axis: &str) -> Result<bool, String> {
+    match case.get(axis) {
+        None => Ok(false),
+        Some(Value::Flag(flag)) => Ok(*flag),
+        Some(other) => Err(format!("{axis} '{other}' found, expected true or false")),
     }
 }
 
@@ -156,17 +377,21 @@ fn whole_number(case: &Case, axis: &str) -> Result<Option<u64>, String> {
     match case.get(axis) {
         None => Ok(None),
         Some(Value::Whole(number)) if *number >= 0 => Ok(Some(*number as u64)),
-        Some(other) => Err(format!("{axis} {other} found, expected a whole number, 0 or more")),
+        Some(other) => Err(format!("{axis} '{other}' found, expected a whole number, 0 or more")),
     }
 }
 
 /// The record of a case that could not be carried out.
 fn failed(case: &Case, error: String) -> Record {
-    let text = |axis: &str| case.get(axis).map(ToString::to_string).unwrap_or_default();
+    let workloads = match case.get("workload") {
+        Some(Value::Together(names)) => names.clone(),
+        other => other.iter().map(ToString::to_string).collect(),
+    };
     Record {
-        machine: text("machine"),
-        policy: text("policy"),
-        workloads: vec![text("workload")],
+        machine: word(case, "machine").unwrap_or_default(),
+        policy: word(case, "policy").unwrap_or_default(),
+        workloads,
+        seed: whole_number(case, "seed").ok().flatten().unwrap_or(Config::default().seed),
         error: Some(error),
         ..Record::default()
     }
@@ -178,7 +403,7 @@ mod tests {
     use crate::grid::Grid;
 
     fn records(text: &str) -> Vec<Record> {
-        let grid = Grid::parse(text, "grid.toml").unwrap();
+        let grid = Grid::parse(text, "grid.toml", None).unwrap();
         let runs = Runs::default();
         grid.cases().map(|case| runs.carry_out(&case)).collect()
     }
@@ -196,18 +421,18 @@ mod tests {
         assert_eq!(records[0].workloads, ["mcf", "gobmk"]);
         assert_ne!(of(&records[0]), of(&records[1]));
         assert!(records[0].knobs.contains_key("uf"));
-        assert_ne!(records[0].migrations, records[2].migrations);
     }
 
     #[test]
     fn a_case_that_cannot_be_carried_out_has_the_reason_in_its_record() {
         let records = records(
             "[axes]\nmachine = [\"quickia\", \"no-such\"]\nworkload = \"mcf\"\n\
-             policy = [\"acfs\", \"acfs:swop=1\"]\nsize = 0.01\n",
+             policy = [\"acfs\", \"acfs:swop=1\", \"heft\"]\nsize = 0.01\n",
         );
         let errors: Vec<bool> = records.iter().map(|record| record.error.is_some()).collect();
-        assert_eq!(errors, [false, true, true, true]);
-        assert!(records[1].error.as_ref().unwrap().contains("swop"));
-        assert!(records[2].error.as_ref().unwrap().contains("no-such"));
+        assert_eq!(errors, [false, true, true, true, true, true]);
+        let said = |place: usize| records[place].error.as_ref().unwrap();
+        assert!(said(1).contains("swop") && said(3).contains("no-such"));
+        assert!(said(2).contains("heft chooses among the tasks of a graph"));
     }
 }

@@ -1,4 +1,4 @@
-//! Policies, estimators and governors, as they are written.
+//! Estimators and governors, as they are written.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -6,57 +6,7 @@ use std::sync::Arc;
 
 use evenkeel_estimate::Model;
 use evenkeel_files::factors::parse_model;
-use evenkeel_policy::graph;
 use evenkeel_sim::{Estimator, Governor};
-
-/// The policy of the operating system where a graph policy is named alone: one worker for each
-/// core, which stays there.
-const BESIDE_GRAPHS: &str = "pinned";
-/// The greatest file of a model.
-const MOST_MODEL_BYTES: u64 = 64 << 20;
-
-/// A policy with its knobs: `acfs:uf=1.2,swap=400`, `heft`, `gts+heft`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Policy {
-    /// As it is called, without knobs.
-    pub name: String,
-    /// The policy of the operating system.
-    pub system: String,
-    /// The policy by which workers choose tasks of graphs.
-    pub graph: Option<&'static str>,
-    /// Knobs, and their values.
-    pub set: Vec<(String, String)>,
-}
-
-impl Policy {
-    /// One policy.
-    ///
-    /// # Errors
-    /// What would do instead.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let (name, knobs) = text.split_once(':').map_or((text, None), |(a, b)| (a, Some(b)));
-        let mut set = Vec::new();
-        for knob in knobs.into_iter().flat_map(|knobs| knobs.split(',')) {
-            let pair = knob.split_once('=').filter(|(a, b)| !a.is_empty() && !b.is_empty());
-            let (knob, value) =
-                pair.ok_or_else(|| format!("'{text}' found, expected POLICY:KNOB=VALUE"))?;
-            set.push((knob.trim().to_owned(), value.trim().to_owned()));
-        }
-        let name = name.trim().to_ascii_lowercase();
-        let (system, graph) = parts(&name);
-        Ok(Self { system: system.to_owned(), graph, name, set })
-    }
-}
-
-/// What a name stands for: a policy of the operating system, and one for task graphs.
-fn parts(name: &str) -> (&str, Option<&'static str>) {
-    if let Some(entry) = graph::find(name) {
-        return (BESIDE_GRAPHS, Some(entry.name));
-    }
-    let both =
-        name.rsplit_once('+').and_then(|(system, tasks)| Some((system, graph::find(tasks)?)));
-    both.map_or((name, None), |(system, entry)| (system, Some(entry.name)))
-}
 
 /// `oracle`, `offline`, `sampled`, `modelled=0.1`, or the file of a model.
 ///
@@ -85,6 +35,9 @@ pub fn estimator(text: &str) -> Result<Estimator, String> {
         }
     }
 }
+
+/// The greatest file of a model.
+const MOST_MODEL_BYTES: u64 = 64 << 20;
 
 /// The model in a file.
 ///
@@ -117,6 +70,25 @@ pub fn governor(text: &str) -> Result<Governor, String> {
                 }
                 _ => Err("expected performance, schedutil or fixed=MHZ, as fixed=800".into()),
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn estimators_and_governors() {
+        assert_eq!(estimator("modelled=0.1"), Ok(Estimator::Modelled { error: 0.1 }));
+        assert_eq!(governor("fixed=800"), Ok(Governor::Fixed { khz: 800_000 }));
+        for bad in
+            ["", "model", "modelled", "modelled=", "modelled=-1", "modelled=nan", "modelled=inf"]
+        {
+            assert!(estimator(bad).is_err(), "{bad}");
+        }
+        for bad in ["", "fixed", "fixed=0", "fixed=-5", "fixed=nan", "ondemand"] {
+            assert!(governor(bad).is_err(), "{bad}");
         }
     }
 }

@@ -1,0 +1,216 @@
+//! What a row says: one for each application of a case, or one with the error of a case that
+//! failed.
+
+use evenkeel_metrics::{AppRow, Record};
+use serde::Serialize;
+
+use crate::axis::Value;
+use crate::case::Case;
+use crate::grid::Grid;
+use crate::table::{Column, Table};
+
+/// What a column says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ColumnInfo {
+    /// Name.
+    pub name: &'static str,
+    /// `text`, `whole`, `number`, or `numbers`, which is a list.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// What it is, with its unit.
+    pub about: &'static str,
+}
+
+/// Of what a row is.
+struct Row<'a> {
+    identity: &'a str,
+    case: &'a Case,
+    record: &'a Record,
+    app: Option<(usize, &'a AppRow)>,
+}
+
+/// A value in a row.
+enum Cell {
+    Text(Option<String>),
+    Whole(Option<i64>),
+    Number(Option<f64>),
+    Numbers(Option<Vec<f64>>),
+}
+
+impl Row<'_> {
+    /// A figure of the run; none if it failed.
+    fn run<T>(&self, of: impl FnOnce(&Record) -> Option<T>) -> Option<T> {
+        if self.record.error.is_some() { None } else { of(self.record) }
+    }
+
+    fn app<T>(&self, of: impl FnOnce(&AppRow) -> Option<T>) -> Option<T> {
+        self.app.and_then(|(_, app)| of(app))
+    }
+
+    fn axis(&self, axis: &str) -> Option<&Value> {
+        self.case.get(axis)
+    }
+}
+
+fn text(value: impl ToString) -> Cell {
+    Cell::Text(Some(value.to_string()))
+}
+
+fn count(value: Option<u64>) -> Cell {
+    Cell::Whole(value.and_then(|count| i64::try_from(count).ok()))
+}
+
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Whole(number) => Some(*number as f64),
+        Value::Number(number) => Some(*number),
+        _ => None,
+    }
+}
+
+macro_rules! columns {
+    ($($name:literal $kind:literal $about:literal $of:expr;)*) => {
+        const COLUMNS: &[(ColumnInfo, fn(&Row) -> Cell)] =
+            &[$((ColumnInfo { name: $name, kind: $kind, about: $about }, $of)),*];
+    };
+}
+
+columns! {
+    "case" "text" "identity of the case: first half of the SHA-256 of its description"
+        |row| text(row.identity);
+    "model" "whole" "version of what is simulated" |_| count(Some(evenkeel_sim::MODEL));
+    "cores" "text" "cores in use by kind, fastest first"
+        |row| Cell::Text(Some(row.record.cores.clone()).filter(|cores| !cores.is_empty()));
+    "workload" "text" "workloads that ran together" |row| text(row.record.workloads.join(" + "));
+    "size" "number" "scale of built-in workloads"
+        |row| Cell::Number(row.axis("size").map_or(Some(1.0), number));
+    "seed" "whole" "seed" |row| count(Some(row.record.seed));
+    "estimator" "text" "where policies had speedup factors from"
+        |row| text(row.axis("estimator").map_or("oracle".into(), ToString::to_string));
+    "governor" "text" "how clusters chose their clock"
+        |row| text(row.axis("governor").map_or("performance".into(), ToString::to_string));
+    "knobs" "text" "every knob of the policy in force, a JSON object" |row| {
+        Cell::Text(row.run(|record| serde_json::to_string(&record.knobs).ok()))
+    };
+    "makespan_s" "number" "from the start to the end of the run, seconds"
+        |row| Cell::Number(row.run(|record| Some(record.makespan_s)));
+    "speedup" "number" "time on one core of the slowest kind / makespan, for one application"
+        |row| Cell::Number(row.run(|record| record.speedup));
+    "energy_j" "number" "energy, joules; null without a power model"
+        |row| Cell::Number(row.run(|record| record.energy_j));
+    "mean_power_w" "number" "energy / makespan, watts"
+        |row| Cell::Number(row.run(|record| record.mean_power_w));
+    "edp_js" "number" "energy-delay product, joule seconds"
+        |row| Cell::Number(row.run(|record| record.edp_js));
+    "unfairness" "number" "greatest slowdown / least; null for one application"
+        |row| Cell::Number(row.run(|record| record.unfairness));
+    "asp" "number" "aggregate speedup" |row| Cell::Number(row.run(|record| record.asp));
+    "stp" "number" "system throughput: sum of 1 / slowdown"
+        |row| Cell::Number(row.run(|record| record.stp));
+    "antt" "number" "average normalised turnaround time: mean slowdown"
+        |row| Cell::Number(row.run(|record| record.antt));
+    "migrations" "whole" "times that a thread resumed on another core"
+        |row| count(row.run(|record| Some(record.migrations)));
+    "swaps" "whole" "pairs of threads that traded places"
+        |row| count(row.run(|record| Some(record.swaps)));
+    "context_switches" "whole" "times that a core took up another thread"
+        |row| count(row.run(|record| Some(record.context_switches)));
+    "wakeup_p50_us" "number" "from wake-up to running, median, microseconds; null: no thread woke"
+        |row| Cell::Number(row.run(|it| Some(it.wakeup_latency_us.as_ref()?.all.p50)));
+    "wakeup_p99_us" "number" "what 99 % of wake-ups do not exceed, microseconds"
+        |row| Cell::Number(row.run(|it| Some(it.wakeup_latency_us.as_ref()?.all.p99)));
+    "wakeup_max_us" "number" "the greatest of them, microseconds"
+        |row| Cell::Number(row.run(|it| Some(it.wakeup_latency_us.as_ref()?.all.max)));
+    "deadlines" "whole" "waits for a timer; null: none" 
+        |row| count(row.run(|record| Some(record.timers?.waits)));
+    "missed" "whole" "waits that began after their timer had expired"
+        |row| count(row.run(|record| Some(record.timers?.missed)));
+    "slr" "number" "schedule length ratio of a task graph: makespan / critical path"
+        |row| Cell::Number(row.run(|record| record.graph.as_ref()?.slr));
+    "graph_bound_s" "number" "no schedule of the task graph is shorter, seconds"
+        |row| Cell::Number(row.run(|record| Some(record.graph.as_ref()?.bound_s)));
+    "app" "whole" "number of the application, from 0; null where the case failed"
+        |row| count(row.app.map(|(number, _)| number as u64));
+    "application" "text" "its name" |row| Cell::Text(row.app(|app| Some(app.name.clone())));
+    "threads" "whole" "threads that it had, forked ones included"
+        |row| count(row.app(|app| Some(app.threads.into())));
+    "completion_s" "number" "its completion time, seconds"
+        |row| Cell::Number(row.app(|app| Some(app.completion_s)));
+    "slowdown" "number" "completion time / that alone with all the fastest cores"
+        |row| Cell::Number(row.app(|app| app.slowdown));
+    "cut_at_s" "number" "after how long a set duration ended it, seconds; null: it was done"
+        |row| Cell::Number(row.app(|app| app.cut_at_s));
+    "alone_fast_s" "number" "completion time alone with all the fastest cores, seconds"
+        |row| Cell::Number(row.app(|app| Some(app.alone_fast_s)));
+    "alone_slow_s" "number" "completion time alone with all the slowest cores, seconds"
+        |row| Cell::Number(row.app(|app| Some(app.alone_slow_s)));
+    "time_on_kind_s" "numbers" "time of its threads on each kind, fastest first, seconds"
+        |row| Cell::Numbers(row.app(|app| Some(app.time_on_kind_s.values().copied().collect())));
+    "wait_s" "number" "time that its threads waited for a core, seconds"
+        |row| Cell::Number(row.app(|app| Some(app.wait_s)));
+    "blocked_s" "number" "time that its threads were blocked, seconds"
+        |row| Cell::Number(row.app(|app| Some(app.blocked_s)));
+    "app_migrations" "whole" "times that a thread of it resumed on another core"
+        |row| count(row.app(|app| Some(app.migrations)));
+    "error" "text" "why the case failed; null: it did not"
+        |row| Cell::Text(row.record.error.clone());
+}
+
+/// Axes that all tables have a column for, or a folder.
+const ALWAYS: [&str; 8] =
+    ["machine", "policy", "cores", "workload", "size", "seed", "estimator", "governor"];
+
+/// The columns that every table has, in order. After them come those of the grid's other axes,
+/// by the axes' names: `acfs.swap`.
+pub fn columns() -> impl Iterator<Item = ColumnInfo> {
+    COLUMNS.iter().map(|(info, _)| *info)
+}
+
+/// The table of some cases of a grid: the same columns for all cases.
+pub(crate) fn table(grid: &Grid, cases: &[(Case, Record)]) -> Table {
+    let identities: Vec<String> = cases.iter().map(|(case, _)| case.identity()).collect();
+    let mut rows = Vec::new();
+    for ((case, record), identity) in cases.iter().zip(&identities) {
+        let row = |app| Row { identity, case, record, app };
+        match record.apps.as_slice() {
+            _ if record.error.is_some() => rows.push(row(None)),
+            [] => rows.push(row(None)),
+            apps => rows.extend(apps.iter().enumerate().map(|app| row(Some(app)))),
+        }
+    }
+    let mut table = Table::default();
+    for (info, of) in COLUMNS {
+        let mut column = Column::of_kind(info.kind);
+        for row in &rows {
+            match (of(row), &mut column) {
+                (Cell::Text(value), Column::Text(values)) => values.push(value),
+                (Cell::Whole(value), Column::Whole(values)) => values.push(value),
+                (Cell::Number(value), Column::Number(values)) => values.push(value),
+                (Cell::Numbers(value), Column::Numbers(values)) => values.push(value),
+                // A test goes through all columns.
+                _ => debug_assert!(false, "column {} is no {}", info.name, info.kind),
+            }
+        }
+        table = table.with(info.name, column);
+    }
+    for (axis, values) in grid.axes().filter(|(axis, _)| !ALWAYS.contains(axis)) {
+        table = table.with(&axis.replace('-', "_"), axis_column(axis, values, &rows));
+    }
+    table
+}
+
+/// A column of an axis, of the kind that all of its values have in common.
+fn axis_column(axis: &str, values: &[Value], rows: &[Row]) -> Column {
+    let of = |row: &Row| row.axis(axis).cloned();
+    if values.iter().all(|value| matches!(value, Value::Whole(_))) {
+        let whole = |row: &Row| match of(row) {
+            Some(Value::Whole(number)) => Some(number),
+            _ => None,
+        };
+        return Column::Whole(rows.iter().map(whole).collect());
+    }
+    if values.iter().all(|value| number(value).is_some()) {
+        return Column::Number(rows.iter().map(|row| number(&of(row)?)).collect());
+    }
+    Column::Text(rows.iter().map(|row| Some(of(row)?.to_string())).collect())
+}

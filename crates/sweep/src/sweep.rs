@@ -1,0 +1,287 @@
+//! A sweep: a grid's parts, carried out by as many threads as there are for it.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use evenkeel_metrics::Record;
+
+use crate::axis::Value;
+use crate::case::Case;
+use crate::folder::{Begin, Folder, FolderError};
+use crate::grid::Grid;
+use crate::manifest::Manifest;
+use crate::parts::Part;
+use crate::row::table;
+use crate::run::Runs;
+
+/// A grid, cut into parts.
+pub struct Sweep {
+    grid: Grid,
+    parts: Vec<Part>,
+    /// Where each part goes, in a folder.
+    files: Vec<PathBuf>,
+    manifest: Manifest,
+    runs: Runs,
+}
+
+/// Why a sweep ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum SweepError {
+    /// A folder.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// A file that the grid names.
+    #[error("{0}")]
+    Input(#[from] std::io::Error),
+    /// A part could not be made into a file.
+    #[error("{file}: {what}")]
+    Table {
+        /// File.
+        file: String,
+        /// Why.
+        what: String,
+    },
+}
+
+/// What a sweep tells while it goes on, from any of its threads.
+pub trait Watch: Sync {
+    /// A case is over; with the reason if it failed.
+    fn case(&self, _error: Option<&str>) {}
+    /// A part is written.
+    fn part(&self) {}
+}
+
+/// One of so many equal shares of a sweep's parts: `2/10`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    index: usize,
+    count: usize,
+}
+
+impl Shard {
+    /// All of it.
+    pub const WHOLE: Self = Self { index: 0, count: 1 };
+    /// Most shards.
+    const MOST: usize = 1_000_000;
+}
+
+impl FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let numbers = text.split_once('/').and_then(|(index, count)| {
+            Some((index.parse::<usize>().ok()?, count.parse::<usize>().ok()?))
+        });
+        match numbers {
+            Some((index, count)) if (1..=count).contains(&index) && count <= Self::MOST => {
+                Ok(Self { index: index - 1, count })
+            }
+            _ => Err("expected I/N with I from 1 to N, as 2/10".to_owned()),
+        }
+    }
+}
+
+/// What is to be carried out next: a case of a part.
+struct Queue<'a> {
+    grid: &'a Grid,
+    parts: Vec<usize>,
+    /// In `parts`.
+    now: usize,
+    /// In the block.
+    place: Option<u64>,
+    /// In the part.
+    number: usize,
+}
+
+/// A part under way: its cases, and how many are still to come.
+struct UnderWay {
+    part: usize,
+    cases: Vec<Option<(Case, Record)>>,
+    left: usize,
+}
+
+impl Sweep {
+    /// Of a grid.
+    ///
+    /// # Errors
+    /// A file that the grid names cannot be read.
+    pub fn new(grid: Grid) -> Result<Self, SweepError> {
+        let parts = grid.parts();
+        let manifest = Manifest::of(&grid, parts.len())?;
+        let digest = manifest.digest();
+        let files = parts
+            .iter()
+            .map(|part| {
+                let (machine, policy) = labels(&grid, part);
+                Path::new("results")
+                    .join(format!("machine={}", hive(&machine)))
+                    .join(format!("policy={}", hive(&policy)))
+                    .join(part.file(&digest))
+            })
+            .collect();
+        Ok(Self { grid, parts, files, manifest, runs: Runs::default() })
+    }
+
+    /// Its grid.
+    #[must_use]
+    pub fn grid(&self) -> &Grid {
+        &self.grid
+    }
+
+    /// What carries out its cases.
+    #[must_use]
+    pub fn runs(&self) -> &Runs {
+        &self.runs
+    }
+
+    /// How many parts it has.
+    #[must_use]
+    pub fn parts(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// How many cases some of its parts have.
+    #[must_use]
+    pub fn cases_of(&self, parts: &[usize]) -> u64 {
+        parts.iter().map(|&part| self.parts[part].cases).sum()
+    }
+
+    /// Begins a folder for it, or goes on with one.
+    ///
+    /// # Errors
+    /// See [`FolderError`].
+    pub fn folder(&self, path: &Path, begin: Begin) -> Result<Folder, SweepError> {
+        Ok(Folder::begin(path, &self.manifest, begin, &self.files)?)
+    }
+
+    /// Parts of a shard that are not there yet.
+    #[must_use]
+    pub fn lacking(&self, folder: &Folder, shard: Shard) -> Vec<usize> {
+        let of_shard = (0..self.parts.len()).filter(|part| part % shard.count == shard.index);
+        of_shard.filter(|&part| !folder.has(&self.files[part])).collect()
+    }
+
+    /// Carries out parts and writes them, each when all of its cases are over. The bytes of a part
+    /// do not depend on how many threads there are, nor on which parts are carried out. With `stop`
+    /// set it ends before the next case.
+    ///
+    /// # Errors
+    /// A part cannot be written: the others that are under way are given up.
+    pub fn carry_out(
+        &self,
+        folder: &Folder,
+        parts: &[usize],
+        threads: &rayon::ThreadPool,
+        watch: &dyn Watch,
+        stop: &AtomicBool,
+    ) -> Result<(), SweepError> {
+        let queue = Mutex::new(Queue::new(&self.grid, parts.to_vec()));
+        let under_way: Mutex<Vec<UnderWay>> = Mutex::default();
+        let failed: Mutex<Option<SweepError>> = Mutex::default();
+        let lacks_any = || failed.lock().unwrap_or_else(PoisonError::into_inner).is_none();
+        threads.broadcast(|_| {
+            while !stop.load(Ordering::Relaxed) && lacks_any() {
+                let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next(&self.parts);
+                let Some((part, number, case)) = next else { break };
+                let record = self.runs.carry_out(&case);
+                watch.case(record.error.as_deref());
+                let done = put(&under_way, &self.parts, part, number, (case, record));
+                let Some(cases) = done else { continue };
+                match self.write(folder, part, &cases) {
+                    Ok(()) => watch.part(),
+                    Err(error) => {
+                        *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                    }
+                }
+            }
+        });
+        let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+        failed.map_or(Ok(()), Err)
+    }
+
+    fn write(
+        &self,
+        folder: &Folder,
+        part: usize,
+        cases: &[(Case, Record)],
+    ) -> Result<(), SweepError> {
+        let file = &self.files[part];
+        let bytes = table(&self.grid, cases).to_parquet().map_err(|error| SweepError::Table {
+            file: file.display().to_string(),
+            what: error.to_string(),
+        })?;
+        Ok(folder.write(file, &bytes)?)
+    }
+}
+
+/// Puts a case to the others of its part; gives the part's cases, in order, if it was the last.
+fn put(
+    under_way: &Mutex<Vec<UnderWay>>,
+    parts: &[Part],
+    part: usize,
+    number: usize,
+    done: (Case, Record),
+) -> Option<Vec<(Case, Record)>> {
+    let mut under_way = under_way.lock().unwrap_or_else(PoisonError::into_inner);
+    let place = match under_way.iter().position(|it| it.part == part) {
+        Some(place) => place,
+        None => {
+            let left = parts[part].cases as usize;
+            let cases = std::iter::repeat_with(|| None).take(left).collect();
+            under_way.push(UnderWay { part, cases, left });
+            under_way.len() - 1
+        }
+    };
+    let of_part = &mut under_way[place];
+    of_part.cases[number] = Some(done);
+    of_part.left -= 1;
+    let is_over = of_part.left == 0;
+    is_over.then(|| under_way.swap_remove(place).cases.into_iter().flatten().collect())
+}
+
+impl<'a> Queue<'a> {
+    fn new(grid: &'a Grid, parts: Vec<usize>) -> Self {
+        Self { grid, parts, now: 0, place: None, number: 0 }
+    }
+
+    /// The next case: its part, its number there, and what it is.
+    fn next(&mut self, all: &[Part]) -> Option<(usize, usize, Case)> {
+        loop {
+            let &index = self.parts.get(self.now)?;
+            let part = &all[index];
+            let block = &self.grid.blocks[part.block];
+            let mut place = self.place.unwrap_or(part.first);
+            while place < part.end && !self.grid.has(block, place) {
+                place += 1;
+            }
+            if place < part.end {
+                let number = self.number;
+                (self.place, self.number) = (Some(place + 1), number + 1);
+                return Some((index, number, self.grid.case(block, place)));
+            }
+            (self.now, self.place, self.number) = (self.now + 1, None, 0);
+        }
+    }
+}
+
+/// Machine and policy of a part.
+fn labels(grid: &Grid, part: &Part) -> (String, String) {
+    let case = grid.case(&grid.blocks[part.block], part.first);
+    let of = |axis: &str| case.get(axis).map(Value::to_string).unwrap_or_default();
+    (of("machine"), of("policy"))
+}
+
+/// A value as part of a path, as readers of such folders take it: percent-encoded.
+fn hive(value: &str) -> String {
+    let mut text = String::new();
+    for byte in value.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.".contains(&byte) && value != "." && value != ".." {
+            text.push(byte.into());
+        } else {
+            text.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    text
+}

@@ -1,0 +1,9 @@
+//! What a run is made of, as it is written: on the command line and in a grid.
+
+mod policy;
+mod quantity;
+mod setting;
+
+pub use policy::{PolicySpec, parts, policies, policy};
+pub use quantity::{rate, time};
+pub use setting::{estimator, governor, model};
