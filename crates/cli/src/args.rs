@@ -6,6 +6,7 @@ pub mod factors;
 pub mod live;
 pub mod project;
 pub mod reproduce;
+pub mod sweep;
 pub mod vm;
 
 use std::path::PathBuf;
@@ -130,6 +131,9 @@ Ranked by time, energy, energy-delay product and unfairness, as far as machine a
 where no other is as good in time, energy and unfairness and better in one of them. With -w more than once the workloads run together. \
 A run that fails is listed as failed; the command fails where all do.")]
     Advise(advise::AdviseArgs),
+    /// Carry out a grid of runs: machines, workloads, policies, knobs, seeds
+    #[command(after_help = sweep::HELP)]
+    Sweep(sweep::SweepArgs),
     /// Carry out a published study again, in the simulator or on this machine: its tables and
     /// figures
     #[command(after_help = reproduce::help())]

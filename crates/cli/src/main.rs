@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         Command::Simulate(args) => commands::simulate::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
         Command::Advise(args) => commands::advise::run(&args),
+        Command::Sweep(args) => commands::sweep::run(&args),
         Command::Reproduce(args) => commands::reproduce::run(&args),
         Command::Lab(args) => {
             return commands::lab::run(&args).unwrap_or_else(|failure| failure.report());

@@ -19,6 +19,9 @@ use crate::error::{Failure, Result, ended_by};
 /// Temporaries that exist now.
 static TEMPORARIES: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
+/// What is done before a signal ends the process.
+static AT_THE_END: Mutex<Option<Box<dyn Fn() + Send>>> = Mutex::new(None);
+
 /// A file that is being made.
 pub struct OutputFile {
     temporary: NamedTempFile,
@@ -125,6 +128,12 @@ fn permissions() -> std::fs::Permissions {
     std::fs::Permissions::default()
 }
 
+/// Has something done when Ctrl-C or the like ends the process.
+pub fn when_interrupted(last: impl Fn() + Send + 'static) {
+    *AT_THE_END.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(last));
+    clean_up_when_interrupted();
+}
+
 /// Sets a handler that removes temporaries. Until then, when there is no file to lose, these
 /// signals end the process at once. A signal that is ignored, as SIGHUP under nohup, stays ignored.
 fn clean_up_when_interrupted() {
@@ -140,6 +149,9 @@ fn clean_up_when_interrupted() {
             let living = TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner);
             for path in living.iter() {
                 let _ = std::fs::remove_file(path);
+            }
+            if let Some(last) = &*AT_THE_END.lock().unwrap_or_else(PoisonError::into_inner) {
+                last();
             }
             std::process::exit(ended_by(signal).into());
         });

@@ -19,6 +19,17 @@ pub fn bar(length: u64, what: &str) -> ProgressBar {
     )
 }
 
+/// A bar of `length` steps that also says how long is left.
+pub fn long_bar(length: u64, what: &str) -> ProgressBar {
+    styled(
+        ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::hidden()),
+        &format!(
+            "{{prefix}}{{wide_bar}} {{human_pos}}/{{human_len}} {what}, {{elapsed}} so far, \
+             {{eta}} left"
+        ),
+    )
+}
+
 /// A line with what is done, and for how long.
 pub fn line(what: &str) -> ProgressBar {
     styled(

@@ -11,6 +11,7 @@
 mod axis;
 mod case;
 mod cells;
+mod check;
 mod folder;
 mod grid;
 mod manifest;
@@ -24,10 +25,11 @@ pub mod words;
 
 pub use axis::{AxisError, Value};
 pub use case::Case;
+pub use check::CheckError;
 pub use folder::{Begin, Folder, FolderError};
 pub use grid::{Grid, GridError};
 pub use manifest::{Manifest, SCHEMA};
 pub use row::{ColumnInfo, columns};
-pub use run::{CheckError, Runs};
+pub use run::Runs;
 pub use sweep::{Shard, Sweep, SweepError, Watch};
 pub use table::{Column, Table};

@@ -36,24 +36,24 @@ pub struct Runs {
 }
 
 /// Applications that run together.
-struct Workload {
+pub(crate) struct Workload {
     /// Another number for other applications.
     number: u64,
     apps: Vec<Application>,
 }
 
 /// Name, part, and whether costs are taken away.
-type MachineKey = (String, Option<String>, bool);
+pub(crate) type MachineKey = (String, Option<String>, bool);
 
 /// A machine, and the part of it that is used.
-struct OnMachine {
+pub(crate) struct OnMachine {
     whole: Machine,
     used: Machine,
 }
 
 /// What a workload is made of.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct WorkloadKey {
+pub(crate) struct WorkloadKey {
     machine: MachineKey,
     names: Vec<String>,
     size: u64,
@@ -65,18 +65,6 @@ struct WorkloadKey {
 /// What runs alone depend on: the workload, by its number; governor, link, duration, policy of task
 /// graphs.
 type AloneKey = (u64, String);
-
-/// A value of an axis that no case can be carried out with.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("axis '{axis}': '{value}': {why}")]
-pub struct CheckError {
-    /// Axis.
-    pub axis: String,
-    /// Value.
-    pub value: String,
-    /// Why not.
-    pub why: String,
-}
 
 impl Default for Runs {
     fn default() -> Self {
@@ -147,85 +135,7 @@ impl Runs {
         Ok(run.record(&outcome, &alone, false, Duration::ZERO))
     }
 
-    /// What a grid names, tried value by value before any case is carried out.
-    ///
-    /// # Errors
-    /// The first value that no case can be carried out with: its axis, the value, and why.
-    pub fn check(&self, grid: &Grid) -> Result<(), CheckError> {
-        for (axis, values) in grid.axes() {
-            for value in values {
-                self.check_value(grid, axis, value).map_err(|why| CheckError {
-                    axis: axis.to_owned(),
-                    value: value.to_string(),
-                    why,
-                })?;
-            }
-        }
-        Ok(())
-    }
-
-    fn check_value(&self, grid: &Grid, axis: &str, value: &Value) -> Result<(), String> {
-        let one = |axis: &str, value: &Value| {
-            Case::new(std::iter::once((axis.to_owned(), value.clone())).collect())
-        };
-        let case = one(axis, value);
-        match axis {
-            "machine" => self.machine(&(value.to_string(), None, false)).map(drop),
-            "cores" => self.on_any_machine(grid, |machine| {
-                self.machine(&(machine, Some(value.to_string()), false)).map(drop)
-            }),
-            "workload" => self.on_any_machine(grid, |machine| {
-                let key = (machine, None, false);
-                let on = self.machine(&key)?;
-                let key = workload_key(&case, key, &Config::default())?;
-                self.workload(&key, &on).map(drop)
-            }),
-            "size" | "workers" => {
-                let mut values = case.values().map(|(axis, it)| (axis.to_owned(), it.clone()));
-                let workload = ("workload".to_owned(), Value::Word(String::new()));
-                let case = Case::new(values.by_ref().chain([workload]).collect());
-                let nowhere = (String::new(), None, false);
-                workload_key(&case, nowhere, &Config::default()).map(drop)
-            }
-            "policy" => {
-                let policy = policy(&case)?;
-                let (system, _) = words::parts(&policy.name);
-                registry::knobs(system, &policy.set).map(drop).map_err(|it| it.to_string())
-            }
-            "free-costs" | "characters" => flag(&case, axis).map(drop),
-            _ if axis.contains('.') => {
-                let of = |policy: &&Value| is_knob_of(policy, axis);
-                for policy in grid.values("policy").iter().filter(of) {
-                    let name = words::policy(&policy.to_string())?.name;
-                    let knob = axis.split_once('.').map_or(axis, |(_, knob)| knob);
-                    let set = [(knob.to_owned(), value.to_string())];
-                    let known = registry::knobs(words::parts(&name).0, &set);
-                    known.map_err(|error| error.to_string())?;
-                }
-                Ok(())
-            }
-            _ => self.config(&case).map(drop),
-        }
-    }
-
-    /// Tries the machines of a grid until something works on one of them; else it is the first
-    /// one's error.
-    fn on_any_machine(
-        &self,
-        grid: &Grid,
-        works: impl Fn(String) -> Result<(), String>,
-    ) -> Result<(), String> {
-        let mut first = None;
-        for machine in grid.values("machine") {
-            match works(machine.to_string()) {
-                Ok(()) => return Ok(()),
-                Err(error) => first = first.or(Some(error)),
-            }
-        }
-        first.map_or(Ok(()), Err)
-    }
-
-    fn machine(&self, key: &MachineKey) -> Result<Arc<OnMachine>, String> {
+    pub(crate) fn machine(&self, key: &MachineKey) -> Result<Arc<OnMachine>, String> {
         self.machines.get(key.clone(), || {
             let (name, cores, free_costs) = key;
             let named =
@@ -240,7 +150,7 @@ impl Runs {
     }
 
     /// All that is set by words, but the policy for task graphs.
-    fn config(&self, case: &Case) -> Result<Config, String> {
+    pub(crate) fn config(&self, case: &Case) -> Result<Config, String> {
         let mut config = Config::default();
         if let Some(seed) = whole_number(case, "seed")? {
             config.seed = seed;
@@ -264,7 +174,7 @@ impl Runs {
         Ok(config)
     }
 
-    fn workload(&self, key: &WorkloadKey, on: &OnMachine) -> Result<Arc<Workload>, String> {
+    pub(crate) fn workload(&self, key: &WorkloadKey, on: &OnMachine) -> Result<Arc<Workload>, String> {
         let workload = self.workloads.get(key.clone(), || {
             let apps = load(key, on)?;
             let new = |apps| {
@@ -309,7 +219,7 @@ fn load(key: &WorkloadKey, on: &OnMachine) -> Result<Vec<Application>, String> {
 }
 
 /// The policy of a case, with its knobs: those given with its name, then those of axes.
-fn policy(case: &Case) -> Result<PolicySpec, String> {
+pub(crate) fn policy(case: &Case) -> Result<PolicySpec, String> {
     let named = needed(case, "policy")?;
     let mut policy = words::policy(&named)?;
     let named = Value::Word(named);
@@ -327,7 +237,7 @@ fn machine_key(case: &Case) -> Result<MachineKey, String> {
     Ok((needed(case, "machine")?, word(case, "cores"), flag(case, "free-costs")?))
 }
 
-fn workload_key(
+pub(crate) fn workload_key(
     case: &Case,
     machine: MachineKey,
     config: &Config,
@@ -365,7 +275,7 @@ fn needed(case: &Case, axis: &str) -> Result<String, String> {
     word(case, axis).ok_or_else(|| format!("no {axis}"))
 }
 
-fn flag(case: &Case, axis: &str) -> Result<bool, String> {
+pub(crate) fn flag(case: &Case, axis: &str) -> Result<bool, String> {
     match case.get(axis) {
         None => Ok(false),
         Some(Value::Flag(flag)) => Ok(*flag),

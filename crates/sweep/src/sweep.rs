@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use evenkeel_metrics::Record;
@@ -148,6 +147,29 @@ impl Sweep {
         parts.iter().map(|&part| self.parts[part].cases).sum()
     }
 
+    /// The parts of a share of it.
+    #[must_use]
+    pub fn share(&self, shard: Shard) -> Vec<usize> {
+        (0..self.parts.len()).filter(|part| part % shard.count == shard.index).collect()
+    }
+
+    /// Some of its cases, so many or all, evenly from the first to the last.
+    pub fn sample(&self, count: u64) -> impl Iterator<Item = Case> {
+        let all = self.grid.len();
+        let count = count.min(all);
+        (0..count).filter_map(move |number| {
+            let mut left = (2 * number + 1) * all / (2 * count);
+            let part = self.parts.iter().find(|part| {
+                let is_here = left < part.cases;
+                left -= if is_here { 0 } else { part.cases };
+                is_here
+            })?;
+            let block = &self.grid.blocks[part.block];
+            let mut places = (part.first..part.end).filter(|&place| self.grid.has(block, place));
+            Some(self.grid.case(block, places.nth(left as usize)?))
+        })
+    }
+
     /// Begins a folder for it, or goes on with one.
     ///
     /// # Errors
@@ -156,16 +178,14 @@ impl Sweep {
         Ok(Folder::begin(path, &self.manifest, begin, &self.files)?)
     }
 
-    /// Parts of a shard that are not there yet.
+    /// Those of some parts that are not there yet.
     #[must_use]
-    pub fn lacking(&self, folder: &Folder, shard: Shard) -> Vec<usize> {
-        let of_shard = (0..self.parts.len()).filter(|part| part % shard.count == shard.index);
-        of_shard.filter(|&part| !folder.has(&self.files[part])).collect()
+    pub fn lacking(&self, folder: &Folder, parts: &[usize]) -> Vec<usize> {
+        parts.iter().copied().filter(|&part| !folder.has(&self.files[part])).collect()
     }
 
     /// Carries out parts and writes them, each when all of its cases are over. The bytes of a part
-    /// do not depend on how many threads there are, nor on which parts are carried out. With `stop`
-    /// set it ends before the next case.
+    /// do not depend on how many threads there are, nor on which parts are carried out.
     ///
     /// # Errors
     /// A part cannot be written: the others that are under way are given up.
@@ -175,14 +195,13 @@ impl Sweep {
         parts: &[usize],
         threads: &rayon::ThreadPool,
         watch: &dyn Watch,
-        stop: &AtomicBool,
     ) -> Result<(), SweepError> {
         let queue = Mutex::new(Queue::new(&self.grid, parts.to_vec()));
         let under_way: Mutex<Vec<UnderWay>> = Mutex::default();
         let failed: Mutex<Option<SweepError>> = Mutex::default();
-        let lacks_any = || failed.lock().unwrap_or_else(PoisonError::into_inner).is_none();
+        let goes_on = || failed.lock().unwrap_or_else(PoisonError::into_inner).is_none();
         threads.broadcast(|_| {
-            while !stop.load(Ordering::Relaxed) && lacks_any() {
+            while goes_on() {
                 let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next(&self.parts);
                 let Some((part, number, case)) = next else { break };
                 let record = self.runs.carry_out(&case);

@@ -19,6 +19,7 @@ pub mod sensors;
 pub mod service;
 pub mod show;
 pub mod simulate;
+pub mod sweep;
 pub mod this_machine;
 pub mod vm;
 pub mod workloads;
