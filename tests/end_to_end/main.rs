@@ -19,6 +19,7 @@ mod reproduce;
 mod rtapp;
 mod same_bytes;
 mod sensors;
+mod sweep;
 mod width;
 
 use std::path::Path;
