@@ -29,7 +29,7 @@ COMPARE_BPF = $$(command -v clang-19 >/dev/null && echo EVENKEEL_BPF=compare)
 
 .PHONY: demo test install-c uninstall-c dist dist-aarch64 dist-check race apps-test vm-test \
         vm-test-long bench bench-lab bench-live bench-vm bench-programs bench-vm-lab bench-factors bench-counters \
-        bench-runtime lint docs-check docs-update book hot-paths hot-paths-update fmt man
+        bench-sweep bench-runtime lint docs-check docs-update book hot-paths hot-paths-update fmt man
 
 # On a model of the Odroid-XU3: a table, a page with plots and timelines, a trace of one run.
 demo:
@@ -166,6 +166,11 @@ bench-factors:
 # What going by a model costs: half a minute. Writes docs/benchmarks/counters.md.
 bench-counters:
 	EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks/counters.md $(CARGO) bench -p evenkeel-linux --bench counters
+
+# What a sweep costs beside the bare engine, and its memory at a hundred thousand and at a million
+# cases: some ten minutes. Writes docs/benchmarks/sweep.md.
+bench-sweep:
+	EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks/sweep.md $(CARGO) bench -p evenkeel-sweep --bench sweep
 
 # How steady the cores of evenkeel vm are, and what the kernel's own scheduler makes of them: some
 # five minutes on a quiet machine, as root.

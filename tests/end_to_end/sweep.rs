@@ -75,7 +75,8 @@ fn rows(folder: &str) -> Vec<BTreeMap<String, String>> {
             .collect();
         for row in SerializedFileReader::new(file).unwrap().get_row_iter(None).unwrap() {
             let row = row.unwrap();
-            let cells = row.get_column_iter().map(|(name, value)| (name.clone(), value.to_string()));
+            let cells =
+                row.get_column_iter().map(|(name, value)| (name.clone(), value.to_string()));
             rows.push(cells.chain(of_folders.iter().cloned()).collect());
         }
     }
@@ -100,8 +101,20 @@ fn a_row_says_what_simulate_says_of_the_same_run() {
         })
         .unwrap();
     let record = evenkeel(&[
-        "simulate", "-m", "quickia", "-w", "mcf", "-w", "gobmk", "--size", "0.02", "--seed", "3",
-        "-p", "acfs:uf=1.2,swap=400", "--json",
+        "simulate",
+        "-m",
+        "quickia",
+        "-w",
+        "mcf",
+        "-w",
+        "gobmk",
+        "--size",
+        "0.02",
+        "--seed",
+        "3",
+        "-p",
+        "acfs:uf=1.2,swap=400",
+        "--json",
     ]);
     let record = record.done().json();
     for name in ["makespan_s", "unfairness", "stp", "antt", "asp"] {
@@ -196,7 +209,8 @@ fn shares_make_one_folder_and_a_dry_run_makes_none() {
     }
     assert_eq!(shared.parts(), whole.parts());
     let place = Place::with(GRID);
-    let plan = evenkeel(&["sweep", &place.path("grid.toml"), "--dry-run", "--seeds", "10", "--json"]);
+    let plan =
+        evenkeel(&["sweep", &place.path("grid.toml"), "--dry-run", "--seeds", "10", "--json"]);
     let plan = plan.done().json();
     assert_eq!((plan["cases"].as_u64(), plan["axes"]["seed"].as_u64()), (Some(120), Some(10)));
     assert!(plan["seconds"].as_f64().unwrap() > 0.0);

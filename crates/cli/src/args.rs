@@ -499,6 +499,16 @@ pub struct JobsArgs {
     pub jobs: Option<u32>,
 }
 
+/// Over how many seeds results are means.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct SeedsArgs {
+    /// Run everything with so many seeds, from --seed on: results are means with 95 % intervals,
+    /// and what lies within them is not called better
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000),
+        allow_negative_numbers = true)]
+    pub seeds: Option<u32>,
+}
+
 /// Of `compare`.
 #[derive(Debug, Args)]
 pub struct CompareArgs {
@@ -515,6 +525,9 @@ pub struct CompareArgs {
     /// first]
     #[arg(long, value_name = "POLICY", value_parser = parse::policy_label)]
     pub baseline: Option<String>,
+    /// Seeds.
+    #[command(flatten)]
+    pub seeds: SeedsArgs,
     /// Runs at a time.
     #[command(flatten)]
     pub jobs: JobsArgs,

@@ -32,7 +32,9 @@ pub struct Plan {
     pub policies: Vec<Chosen>,
     config: Config,
     per_thread: bool,
-    alone: AloneCache,
+    /// True if every workload is run for itself.
+    each: bool,
+    alone: Arc<AloneCache>,
 }
 
 /// Applications that run together.
@@ -152,8 +154,8 @@ const FAR: f64 = 0.05;
 /// The same for a speed.
 const FAR_SPEED: f64 = 0.5;
 
-/// Gives phases without a character one of the same factor, and says where none is near.
-fn characterise(apps: &mut [Application], machine: &Machine, seed: u64) -> Result {
+/// Gives phases without a character one of the same factor; what is to be said where none is near.
+fn characterise(apps: &mut [Application], machine: &Machine, seed: u64) -> Result<Option<String>> {
     let nearness = give_characters(apps, machine, seed).ok_or_else(|| {
         Failure::usage(format!(
             "machine {}: not all kinds say how they are built ([kinds.core]), by which characters \
@@ -161,19 +163,16 @@ fn characterise(apps: &mut [Application], machine: &Machine, seed: u64) -> Resul
             machine.name
         ))
     })?;
-    if nearness.factor > FAR || nearness.speed > FAR_SPEED {
-        say(
-            "note",
-            &format!(
-                "--characters: no generated program is nearer to some of {} phases: factors are up \
-                 to {:.0} %, speeds on the slowest kind up to {:.0} % off what they state",
-                nearness.phases,
-                nearness.factor * 100.0,
-                nearness.speed * 100.0
-            ),
-        );
-    }
-    Ok(())
+    let is_far = nearness.factor > FAR || nearness.speed > FAR_SPEED;
+    Ok(is_far.then(|| {
+        format!(
+            "--characters: no generated program is nearer to some of {} phases: factors are up to \
+             {:.0} %, speeds on the slowest kind up to {:.0} % off what they state",
+            nearness.phases,
+            nearness.factor * 100.0,
+            nearness.speed * 100.0
+        )
+    }))
 }
 
 impl Plan {
@@ -197,57 +196,101 @@ impl Plan {
             duration: args.duration,
             ..Config::default()
         };
-        let names: Vec<String> =
-            args.workloads.iter().map(|name| workloads::canonical(name)).collect();
         // The model first, before anything is said of workloads.
         evenkeel_sim::check_estimator(&used, &[], &config).map_err(Failure::input)?;
-        let mut has_characters = args.characters;
-        if let Estimator::Trained(model) = &config.estimator {
-            has_characters = true;
-            say("note", &format!("speedup factors: {model}"));
-        }
-        let load = |names: &[String], scale: &ScaleArgs| -> Result<Vec<Application>> {
-            let mut apps = load(names, scale, &used)?;
-            if has_characters {
-                characterise(&mut apps, &whole, scale.seed)?;
-            }
-            Ok(apps)
-        };
-        let set = |names: &[String]| -> Result<Set> {
-            let apps = load(names, &args.scale)?;
-            evenkeel_sim::check_estimator(&used, &apps, &config).map_err(Failure::input)?;
-            let set = Set { workloads: names.to_vec(), apps, profile: None };
-            check_graphs(&set, &policies)?;
-            let Some(size) = args.profile_from else { return Ok(set) };
-            let small = load(names, &ScaleArgs { size, ..args.scale.clone() })?;
-            let profile =
-                profile(&used, &small, &config).map_err(|error| Failure::Failed(error.into()))?;
-            Ok(Set { profile: Some(Arc::new(profile)), ..set })
-        };
-        let sets = if each {
-            names.iter().map(|name| set(std::slice::from_ref(name))).collect::<Result<_>>()?
-        } else {
-            vec![set(&names)?]
-        };
-        Ok(Self {
+        let mut plan = Self {
             whole,
             used,
-            sets,
+            sets: Vec::new(),
             policies,
             config,
             per_thread: args.threads,
-            alone: AloneCache::default(),
-        })
+            each,
+            alone: Arc::default(),
+        };
+        let mut said = IndexSet::new();
+        if let Estimator::Trained(model) = &plan.config.estimator {
+            said.insert(format!("speedup factors: {model}"));
+        }
+        plan.sets = plan.load_sets(args, &mut said)?;
+        say_notes(&said);
+        Ok(plan)
     }
 
-    /// Says on stderr if the runs, `jobs` at a time, take long, and why.
-    pub fn warn_of_length(&self, jobs: usize) {
+    /// The same with other seeds, this one first: so many, counted up.
+    ///
+    /// # Errors
+    /// A seed beyond what there is; a workload that cannot be made with it.
+    pub fn with_seeds(self, args: &RunArgs, seeds: Option<u32>) -> Result<Vec<Self>> {
+        let mut plans = vec![self];
+        for more in 1..u64::from(seeds.unwrap_or(1)) {
+            let first = &plans[0];
+            let seed = first.config.seed.checked_add(more).ok_or_else(|| {
+                Failure::usage(format!("--seeds: no seed is greater than {}", u64::MAX))
+            })?;
+            let mut args = args.clone();
+            args.scale.seed = seed;
+            let mut plan = Self {
+                whole: first.whole.clone(),
+                used: first.used.clone(),
+                sets: Vec::new(),
+                policies: first.policies.clone(),
+                config: Config { seed, ..first.config.clone() },
+                per_thread: first.per_thread,
+                each: first.each,
+                alone: Arc::clone(&first.alone),
+            };
+            // What there is to say has been said of the first.
+            plan.sets = plan.load_sets(&args, &mut IndexSet::new())?;
+            plans.push(plan);
+        }
+        Ok(plans)
+    }
+
+    /// Applications that run together, as many sets as there are.
+    fn load_sets(&self, args: &RunArgs, said: &mut IndexSet<String>) -> Result<Vec<Set>> {
+        let names: Vec<String> =
+            args.workloads.iter().map(|name| workloads::canonical(name)).collect();
+        if !self.each {
+            return Ok(vec![self.load_set(args, &names, said)?]);
+        }
+        names.iter().map(|name| self.load_set(args, std::slice::from_ref(name), said)).collect()
+    }
+
+    fn load_set(
+        &self,
+        args: &RunArgs,
+        names: &[String],
+        said: &mut IndexSet<String>,
+    ) -> Result<Set> {
+        let has_characters =
+            args.characters || matches!(self.config.estimator, Estimator::Trained(_));
+        let mut load = |scale: &ScaleArgs| -> Result<Vec<Application>> {
+            let mut apps = load(names, scale, &self.used)?;
+            if has_characters {
+                said.extend(characterise(&mut apps, &self.whole, scale.seed)?);
+            }
+            Ok(apps)
+        };
+        let apps = load(&args.scale)?;
+        evenkeel_sim::check_estimator(&self.used, &apps, &self.config).map_err(Failure::input)?;
+        let set = Set { workloads: names.to_vec(), apps, profile: None };
+        check_graphs(&set, &self.policies)?;
+        let Some(size) = args.profile_from else { return Ok(set) };
+        let small = load(&ScaleArgs { size, ..args.scale.clone() })?;
+        let profile = profile(&self.used, &small, &self.config);
+        let profile = profile.map_err(|error| Failure::Failed(error.into()))?;
+        Ok(Set { profile: Some(Arc::new(profile)), ..set })
+    }
+
+    /// Says on stderr if the runs of so many such plans, `jobs` at a time, take long, and why.
+    pub fn warn_of_length(&self, plans: usize, jobs: usize) {
         let sizes: Vec<Size> = self
             .sets
             .iter()
             .map(|set| Size::of(&set.apps, &self.used, self.config.duration))
             .collect();
-        if let Some(warning) = proportion::warning(&sizes, self.policies.len(), jobs) {
+        if let Some(warning) = proportion::warning(&sizes, self.policies.len() * plans, jobs) {
             say("warning", &warning);
         }
     }

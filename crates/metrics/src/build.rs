@@ -115,6 +115,7 @@ impl Subject<'_> {
             knobs: knobs.collect(),
             workloads: self.workloads.to_vec(),
             seed: self.seed,
+            seeds: None,
             estimator: None,
             makespan_s: 0.0,
             speedup: None,

@@ -9,6 +9,7 @@ mod profile;
 mod progress;
 mod record;
 mod run;
+mod seeds;
 mod summary;
 
 pub use alone::{Alone, AloneCache, AloneError};
@@ -16,8 +17,9 @@ pub use build::Subject;
 pub use profile::{ProfileError, profile};
 pub use progress::Progress;
 pub use record::{
-    AppRow, GraphRow, KindRow, Knob, LatencySummary, LiveRow, Record, SCHEMA, SensorRow, ThreadRow,
-    TimerRow, WakeupLatency,
+    AppRow, GraphRow, KindRow, Knob, LatencySummary, LiveRow, Record, SCHEMA, SeedsRow, SensorRow,
+    ThreadRow, TimerRow, WakeupLatency,
 };
 pub use run::{Run, RunError};
+pub use seeds::over_seeds;
 pub use summary::{Mean, Relative, relative};

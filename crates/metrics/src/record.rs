@@ -31,6 +31,9 @@ pub struct Record {
     pub workloads: Vec<String>,
     /// Seed.
     pub seed: u64,
+    /// That figures are means over seeds, and how sure they are; `None`: of one run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seeds: Option<SeedsRow>,
     /// Where a simulated run had speedup factors from; `None`: the true ones, or a live run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimator: Option<String>,
@@ -132,6 +135,22 @@ impl Record {
     pub fn is_timed(&self) -> bool {
         self.apps.iter().any(|app| app.cut_at_s.is_some())
     }
+
+    /// Half the width of the 95 % interval of a measure, by its path: `makespan_s`. 0 of a single
+    /// run.
+    pub fn interval(&self, path: &str) -> f64 {
+        self.seeds.as_ref().and_then(|seeds| seeds.ci95.get(path)).copied().unwrap_or(0.0)
+    }
+}
+
+/// Of which seeds figures are the means.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SeedsRow {
+    /// How many, from the record's seed on.
+    pub count: u64,
+    /// Half the width of the 95 % interval of a mean, by the path of the measure in the record:
+    /// `makespan_s`, `apps.0.slowdown`.
+    pub ci95: IndexMap<String, f64>,
 }
 
 /// The value of a knob.

@@ -13,6 +13,9 @@ pub struct Mean {
     pub ratio: f64,
     /// Workloads to which the measure applies and on which both runs ended well.
     pub workloads: usize,
+    /// A ratio that is nearer to 1 is not told from it: the intervals of the two, relative to their
+    /// means, in the mean over workloads. 0 of single runs.
+    pub doubt: f64,
 }
 
 /// One policy over all workloads, each measure over those to which it applies. `None`: it applies
@@ -42,13 +45,24 @@ pub fn relative<'a>(pairs: impl IntoIterator<Item = (&'a Record, &'a Record)>) -
         .into_iter()
         .filter(|(here, there)| here.error.is_none() && there.error.is_none())
         .collect();
-    let mean = |counts: fn(&Record, &Record) -> bool,
+    let mean = |path: &str,
+                counts: fn(&Record, &Record) -> bool,
                 measure: fn(&Record) -> Option<f64>|
      -> Option<Mean> {
         let counted = done.iter().filter(|(here, there)| counts(here, there));
-        let ratios: Vec<f64> =
-            counted.filter_map(|(here, there)| ratio(measure(here)?, measure(there)?)).collect();
-        Some(Mean { ratio: geometric_mean(ratios.iter().copied())?, workloads: ratios.len() })
+        let (ratios, doubts): (Vec<f64>, Vec<f64>) = counted
+            .filter_map(|(here, there)| {
+                let (a, b) = (measure(here)?, measure(there)?);
+                let of = |record: &Record, mean: f64| match record.interval(path) {
+                    0.0 => 0.0,
+                    interval => interval / mean.abs(),
+                };
+                Some((ratio(a, b)?, of(here, a) + of(there, b)))
+            })
+            .unzip();
+        let workloads = ratios.len();
+        let doubt = doubts.iter().sum::<f64>() / workloads.max(1) as f64;
+        Some(Mean { ratio: geometric_mean(ratios.iter().copied())?, workloads, doubt })
     };
     let always = |_: &Record, _: &Record| true;
     let timed = |here: &Record, there: &Record| here.is_timed() && there.is_timed();
@@ -56,12 +70,14 @@ pub fn relative<'a>(pairs: impl IntoIterator<Item = (&'a Record, &'a Record)>) -
     let several = |here: &Record, _: &Record| here.apps.len() > 1;
     Relative {
         workloads: done.len(),
-        time: mean(untimed, |record| Some(record.makespan_s)),
-        energy: mean(always, |record| record.energy_j),
-        edp: mean(untimed, |record| record.edp_js),
-        unfairness: mean(several, |record| record.unfairness),
-        stp: mean(several, |record| record.stp),
-        wake_p99: mean(timed, |record| record.wakeup_latency_us.as_ref().map(|wake| wake.all.p99)),
+        time: mean("makespan_s", untimed, |record| Some(record.makespan_s)),
+        energy: mean("energy_j", always, |record| record.energy_j),
+        edp: mean("edp_js", untimed, |record| record.edp_js),
+        unfairness: mean("unfairness", several, |record| record.unfairness),
+        stp: mean("stp", several, |record| record.stp),
+        wake_p99: mean("wakeup_latency_us.p99", timed, |record| {
+            record.wakeup_latency_us.as_ref().map(|wake| wake.all.p99)
+        }),
     }
 }
 
@@ -142,8 +158,8 @@ mod tests {
         }
         (here[0].stp, there[0].stp) = (Some(9.0), Some(1.0));
         let means = compared(&here, &there);
-        assert_eq!(means.unfairness, Some(Mean { ratio: 0.5, workloads: 1 }));
-        assert_eq!(means.stp, Some(Mean { ratio: 1.0, workloads: 1 }));
+        assert_eq!(means.unfairness, Some(Mean { ratio: 0.5, workloads: 1, doubt: 0.0 }));
+        assert_eq!(means.stp, Some(Mean { ratio: 1.0, workloads: 1, doubt: 0.0 }));
         assert_eq!(means.time.unwrap().workloads, 2);
     }
 

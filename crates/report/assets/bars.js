@@ -53,8 +53,8 @@ const bars = (() => {
   // The paper that a plot has: half of it beside another.
   const widthOf = (element, paper) => (isPrinting() ? (paper ?? PAPER_WIDTH) : element.clientWidth);
 
-  // `names` stand along the axis, `series` beside each other at a name: `{ name, color, decal, values, colors, decals }`, a value for each
-  // name or null. `title` names the values, `line` is drawn across all, `called` writes the series on its bars, `bold` is the index of
+  // `names` stand along the axis, `series` beside each other at a name: `{ name, color, decal, values, within, colors, decals }`, a value
+  // for each name or null, and half of its interval or 0. `title` names the values, `line` is drawn across all, `called` writes the series on its bars, `bold` is the index of
   // a name that weighs more, `bySeries` as in scaleOf. `scale` of several plots that are to be compared.
   function drawBars(element, { names, series, title, line, called = false, bold = -1, bySeries = false, scale, paper, along = "" }) {
     const width = widthOf(element, paper);
@@ -63,7 +63,9 @@ const bars = (() => {
     const { axis, ...options } = base();
     const beside = series.length;
     const written = (value, of) => (value === null ? "" : called ? `${brief(value)} ${of.name}` : brief(value));
-    const byName = names.map((_, at) => series.map((of) => of.values[at]));
+    const half = (of, at) => of.within?.[at] ?? 0;
+    // The axis has room for intervals.
+    const byName = names.map((_, at) => series.map((of) => (of.values[at] === null ? null : of.values[at] + half(of, at))));
     const { kind, min, max, end, interval, cuts } = scale ?? scaleOf({ values: byName, line, bySeries });
     const isLogarithmic = kind === "logarithmic";
     const widest = Math.max(0, ...series.flatMap((of) => of.values.map((value) => textWidth(written(value, of), VALUE))));
@@ -130,11 +132,12 @@ const bars = (() => {
     };
 
     // At the end of a bar, or below it where the bar goes below 0; a value without a logarithm is written where its bar would begin.
-    const labelOf = (value, of) => ({
+    const pixels = (amount) => (isLogarithmic ? 0 : (amount / (max - min)) * (isUpright ? tall - LINE - 4 * GAP : lyingRoom));
+    const labelOf = (value, of, at) => ({
       show: true,
       formatter: written(value, of),
       position: isUpright ? (value < 0 ? "bottom" : "top") : value < 0 ? "left" : "right",
-      distance: turned ? 4 : 3,
+      distance: (turned ? 4 : 3) + pixels(half(of, at)),
       color: ink,
       textBorderColor: ground,
       textBorderWidth: 3,
@@ -147,13 +150,31 @@ const bars = (() => {
     // The line across lies behind the bars, so that it strikes no value through.
     const drawn = series.flatMap((of, number) => {
       const shared = { type: "bar", name: of.name, stack: kind === "broken" ? String(number) : undefined, barWidth: isUpright ? bar * 0.92 : thick - 1.5, barGap: isUpright ? "8%" : "12%" };
-      const whole = of.values.map((value, at) => (value === null ? null : { value: foot(value), itemStyle: looks(of, at), ...(goesOn(value) ? {} : { label: labelOf(value, of) }) }));
+      const whole = of.values.map((value, at) => (value === null ? null : { value: foot(value), itemStyle: looks(of, at), ...(goesOn(value) ? {} : { label: labelOf(value, of, at) }) }));
       const across = { silent: true, z: 1, symbol: "none", animation: false, lineStyle: { color: soft, type: "dashed", width: 1.5 }, label: { show: false }, data: [isUpright ? { yAxis: line } : { xAxis: line }] };
       const first = { ...shared, data: whole, markLine: line !== undefined && number === 0 && !isLogarithmic ? across : undefined };
       if (!of.values.some(goesOn)) return [first];
       const gap = of.values.map((value) => (goesOn(value) ? { value: cuts[1], itemStyle: { color: "transparent" } } : null));
-      const rest = of.values.map((value, at) => (goesOn(value) ? { value: cuts[2], itemStyle: looks(of, at), label: labelOf(value, of) } : null));
+      const rest = of.values.map((value, at) => (goesOn(value) ? { value: cuts[2], itemStyle: looks(of, at), label: labelOf(value, of, at) } : null));
       return [first, { ...shared, data: gap }, { ...shared, data: rest }];
+    });
+
+    const [size, gap] = isUpright ? [bar * 0.92, bar * 0.92 * 0.08] : [thick - 1.5, (thick - 1.5) * 0.12];
+    const whiskers = series.map((of, number) => {
+      const rows = of.values.map((value, at) => [at, value, half(of, at)]).filter(([, value, within]) => value !== null && within > 0 && !goesOn(value));
+      const aside = (number - (beside - 1) / 2) * (size + gap);
+      const renderItem = (_, api) => {
+        const [at, value, within] = [0, 1, 2].map((place) => api.value(place));
+        const ends = [value - within, value + within].map((end) => {
+          const [x, y] = api.coord(isUpright ? [at, Math.max(end, min)] : [Math.max(end, min), at]);
+          return isUpright ? [x + aside, y] : [x, y + aside];
+        });
+        const style = { stroke: ink, lineWidth: 1.2 };
+        const line = ([x1, y1], [x2, y2]) => ({ type: "line", shape: { x1, y1, x2, y2 }, style });
+        const cap = ([x, y]) => (isUpright ? line([x - 3, y], [x + 3, y]) : line([x, y - 3], [x, y + 3]));
+        return { type: "group", children: [line(...ends), ...ends.map(cap)] };
+      };
+      return { type: "custom", silent: true, z: 4, data: rows, encode: isUpright ? { x: 0, y: 1 } : { x: 1, y: 0 }, renderItem, tooltip: { show: false } };
     });
 
     const bottom = isUpright ? GAP + LINE * Math.max(...upright.map((lines) => lines.length)) + (along ? LINE + 4 : 0) : LINE + 2 * GAP + lyingTitle.length * LINE;
@@ -164,7 +185,7 @@ const bars = (() => {
       xAxis: isUpright ? categories : values,
       yAxis: isUpright ? values : categories,
       tooltip: { ...options.tooltip, trigger: "axis", axisPointer: { type: "shadow" }, formatter: ([{ dataIndex: at }]) => tip(names, series, at, looks) },
-      series: drawn,
+      series: [...drawn, ...whiskers.filter((of) => of.data.length)],
     });
     element.dataset.axis = kind;
   }
@@ -172,7 +193,8 @@ const bars = (() => {
   function tip(names, series, at, looks) {
     const rows = series.filter((of) => of.values[at] !== null).map((of) => {
       const marker = `<span style="display:inline-block;width:9px;height:9px;margin-right:5px;border-radius:2px;background:${looks(of, at).color}"></span>`;
-      return `${marker}${of.name ? `${esc(of.name)}: ` : ""}<b>${figures(of.values[at])}</b>`;
+      const within = of.within?.[at] ? ` ± ${figures(of.within[at])}` : "";
+      return `${marker}${of.name ? `${esc(of.name)}: ` : ""}<b>${figures(of.values[at])}</b>${within}`;
     });
     return [`<b>${esc(names[at])}</b>`, ...rows].join("<br>");
   }

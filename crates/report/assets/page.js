@@ -33,9 +33,12 @@
   // Half of the paper for figures that stand beside each other.
   const paperOf = (element) => (element.closest(".plots").children.length > 1 ? Math.floor(PAPER_WIDTH / 2) - 10 : PAPER_WIDTH);
 
+  // Half of the 95 % interval of a mean over seeds, as a part of the mean; 0 of a single run.
+  const doubt = (at, measure) => (at?.within?.[measure] ?? 0) / Math.abs(at?.[measure] || 1);
+
   // Bars by workload, and the geometric mean of ratios; of a single workload by policy. `value` is of a policy's point and the baseline's,
-  // `wanted` says which workloads the measure applies to.
-  function byWorkload(element, { title, value, wanted, isRatio }) {
+  // `wanted` says which workloads the measure applies to, `measure` names what has an interval.
+  function byWorkload(element, { title, value, wanted, isRatio, measure }) {
     const groups = data.groups.map((_, group) => group).filter((group) => wanted(data.groups[group]));
     const policies = isRatio ? others : data.policies.map((_, policy) => policy);
     const of = (group, policy) => {
@@ -43,10 +46,16 @@
       const found = other && (one || !isRatio) ? value(other, one) : null;
       return Number.isFinite(found) && (found > 0 || !isRatio) ? found : null;
     };
+    // The doubts of a ratio add up: where the interval holds 1, the two are not told apart.
+    const within = (group, policy) => {
+      const found = of(group, policy);
+      const both = doubt(point(group, policy), measure) + (isRatio ? doubt(point(group, data.baseline), measure) : 0);
+      return found === null ? 0 : found * both;
+    };
     const shared = { title, line: isRatio ? 1 : undefined, paper: paperOf(element), bySeries: true };
     if (groups.length === 1) {
       const shown = policies.filter((policy) => of(groups[0], policy) !== null);
-      const series = [{ name: "", values: shown.map((policy) => of(groups[0], policy)), colors: shown.map(color), decals: shown.map(decal) }];
+      const series = [{ name: "", values: shown.map((policy) => of(groups[0], policy)), within: shown.map((policy) => within(groups[0], policy)), colors: shown.map(color), decals: shown.map(decal) }];
       drawBars(element, { ...shared, names: shown.map((policy) => data.policies[policy]), series });
       return;
     }
@@ -54,7 +63,10 @@
     const series = policies.map((policy) => {
       const values = groups.map((group) => of(group, policy));
       const all = isRatio ? [...values, mean(values.filter((at) => at !== null))] : values;
-      return { name: data.policies[policy], color: color(policy), decal: decal(policy), values: all };
+      const each = groups.map((group) => within(group, policy));
+      const parts = each.map((half, at) => half / values[at]).filter(Number.isFinite);
+      const ofMean = (all.at(-1) * parts.reduce((sum, part) => sum + part, 0)) / (parts.length || 1);
+      return { name: data.policies[policy], color: color(policy), decal: decal(policy), values: all, within: isRatio ? [...each, ofMean] : each };
     });
     // More policies than there are colours are told apart by name.
     const called = others.length > HUES.length;
@@ -107,8 +119,21 @@
           `<b>${esc(at.seriesName)}</b><br>${esc(data.groups[at.data.group].name)}<br>` +
           `${asp ? "ASP" : "STP"} <b>${figures(at.value[0])}</b>, unfairness <b>${figures(at.value[1])}</b>`,
       },
-      series,
+      series: [...series, crosses(shown, x, asp ? "asp" : "stp")],
     });
+  }
+
+  // The 95 % intervals of points, across and upright.
+  function crosses(shown, x, measure) {
+    const rows = shown.filter((at) => at.within).map((at) => [x(at), at.unfairness, at.within[measure] ?? 0, at.within.unfairness ?? 0, at.policy]);
+    const renderItem = (_, api) => {
+      const [cx, cy, dx, dy, policy] = [0, 1, 2, 3, 4].map((place) => api.value(place));
+      const [[x1, y1], [x2, y2]] = [api.coord([cx - dx, cy - dy]), api.coord([cx + dx, cy + dy])];
+      const [mx, my] = api.coord([cx, cy]);
+      const line = (from, to) => ({ type: "line", shape: { x1: from[0], y1: from[1], x2: to[0], y2: to[1] }, style: { stroke: color(policy), lineWidth: 1.5 } });
+      return { type: "group", children: [line([x1, my], [x2, my]), line([mx, y1], [mx, y2])] };
+    };
+    return { type: "custom", silent: true, z: 1, data: rows, encode: { x: 0, y: 1 }, renderItem };
   }
 
   const chosen = (name) => Number(document.querySelector(`[data-choice="${name}"]`)?.value ?? NaN);
@@ -308,15 +333,15 @@
   }
 
   const [isFree, isTimed] = [({ timed }) => !timed, ({ timed }) => timed];
-  const ratio = (title, value, wanted = () => true) => (element) => byWorkload(element, { title, value, wanted, isRatio: true });
-  const latency = (title, value) => (element) => byWorkload(element, { title, value, wanted: isTimed, isRatio: false });
+  const ratio = (title, measure, value, wanted = () => true) => (element) => byWorkload(element, { title, value, wanted, measure, isRatio: true });
+  const latency = (title, measure) => (element) => byWorkload(element, { title, value: (of) => of[measure], wanted: isTimed, measure, isRatio: false });
   const PLOTS = {
-    speedup: ratio("speedup", (other, one) => one.time_s / other.time_s, isFree),
-    energy: ratio("relative energy", (other, one) => other.energy_j / one.energy_j),
-    edp: ratio("relative EDP", (other, one) => other.edp_js / one.edp_js, isFree),
-    missed: latency("missed deadlines, %", (of) => of.missed_percent),
-    "wake-p99": latency("latency, µs", (of) => of.wake_p99_us),
-    "wake-max": latency("latency, µs", (of) => of.wake_max_us),
+    speedup: ratio("speedup", "time_s", (other, one) => one.time_s / other.time_s, isFree),
+    energy: ratio("relative energy", "energy_j", (other, one) => other.energy_j / one.energy_j),
+    edp: ratio("relative EDP", "edp_js", (other, one) => other.edp_js / one.edp_js, isFree),
+    missed: latency("missed deadlines, %", "missed_percent"),
+    "wake-p99": latency("latency, µs", "wake_p99_us"),
+    "wake-max": latency("latency, µs", "wake_max_us"),
     fairness,
     kinds,
     timeline: timelines,

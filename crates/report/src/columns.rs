@@ -31,6 +31,8 @@ pub(crate) struct Column {
     /// Its meaning, in a sentence.
     pub meaning: &'static str,
     count: bool,
+    /// Its path in a record.
+    path: &'static str,
     get: fn(&Record) -> Option<f64>,
 }
 
@@ -42,6 +44,21 @@ impl Column {
         } else {
             (self.get)(record).filter(|value| value.is_finite())
         }
+    }
+
+    /// Half the width of the 95 % interval of the value; `None`: it is of one run.
+    pub fn interval(&self, record: &Record) -> Option<f64> {
+        let seeds = record.seeds.as_ref()?;
+        seeds.ci95.get(self.path).copied()
+    }
+
+    /// The value of a record for people, with its interval where it has one.
+    pub fn cell(&self, record: &Record) -> Option<String> {
+        let value = self.format(self.value(record)?);
+        Some(match self.interval(record) {
+            Some(interval) if interval > 0.0 => format!("{value} ±{}", number(interval)),
+            _ => value,
+        })
     }
 
     /// The value for people, without the unit.
@@ -64,50 +81,56 @@ fn columns() -> impl Iterator<Item = &'static Column> {
 }
 
 const OF_TIME: &[Column] = &[
-    measure("time", "s", Best::Least, 0, |r| Some(r.makespan_s))
+    measure("time", "makespan_s", "s", Best::Least, 0, |r| Some(r.makespan_s))
         .means("From the start of a run to the end of its last application."),
-    measure("speedup", OVER_ONE_SLOW, Best::Greatest, 1, |r| r.speedup).means(
+    measure("speedup", "speedup", OVER_ONE_SLOW, Best::Greatest, 1, |r| r.speedup).means(
         "Time on one core of the slowest kind, divided by the time. Only where a single \
          application runs.",
     ),
-    measure("SLR", "", Best::Least, 1, |r| r.graph.as_ref()?.slr).means(
+    measure("SLR", "graph.slr", "", Best::Least, 1, |r| r.graph.as_ref()?.slr).means(
         "Schedule length ratio of a task graph: the time, divided by its critical path with each \
          task on the core that is fastest for it.",
     ),
-    measure("over serial", "", Best::Greatest, 1, |r| r.graph.as_ref()?.speedup).means(
-        "Time of all tasks one after the other on the best single core, divided by the time.",
-    ),
-    measure("efficiency", "", Best::Greatest, 2, |r| r.graph.as_ref()?.efficiency)
-        .means("The speedup over the best single core, divided by the number of cores."),
-    measure("path", "s", Best::None, 3, |r| r.graph.as_ref().map(|graph| graph.critical_path_s))
+    measure("over serial", "graph.speedup", "", Best::Greatest, 1, |r| r.graph.as_ref()?.speedup)
         .means(
-            "Critical path of the task graph, each task on the core that is fastest for it: no \
-             schedule is shorter.",
+            "Time of all tasks one after the other on the best single core, divided by the time.",
         ),
+    measure("efficiency", "graph.efficiency", "", Best::Greatest, 2, |r| {
+        r.graph.as_ref()?.efficiency
+    })
+    .means("The speedup over the best single core, divided by the number of cores."),
+    measure("path", "graph.critical_path_s", "s", Best::None, 3, |r| {
+        r.graph.as_ref().map(|graph| graph.critical_path_s)
+    })
+    .means(
+        "Critical path of the task graph, each task on the core that is fastest for it: no \
+             schedule is shorter.",
+    ),
 ];
 
 const OF_ENERGY: &[Column] = &[
-    measure("energy", "J", Best::Least, 2, |r| r.energy_j)
+    measure("energy", "energy_j", "J", Best::Least, 2, |r| r.energy_j)
         .means("Energy of all cores and clusters over the run."),
-    measure("power", "W", Best::None, 8, |r| r.mean_power_w).means("Energy divided by time."),
-    measure("EDP", "J s", Best::Least, 3, |r| r.edp_js)
+    measure("power", "mean_power_w", "W", Best::None, 8, |r| r.mean_power_w)
+        .means("Energy divided by time."),
+    measure("EDP", "edp_js", "J s", Best::Least, 3, |r| r.edp_js)
         .means("Energy-delay product: energy times time."),
 ];
 
 /// Measures of applications that run together.
 const OF_SEVERAL: &[Column] = &[
-    measure("unfairness", "", Best::Least, 4, |r| r.unfairness).of_several().means(
+    measure("unfairness", "unfairness", "", Best::Least, 4, |r| r.unfairness).of_several().means(
         "Greatest slowdown divided by least slowdown; 1 is best. An application's slowdown is its \
          completion time divided by its completion time alone with all the fastest cores.",
     ),
-    measure("ASP", "", Best::Greatest, 5, |r| r.asp).of_several().means(
+    measure("ASP", "asp", "", Best::Greatest, 5, |r| r.asp).of_several().means(
         "Aggregate speedup: the sum, over applications, of completion time alone on the slowest \
          cores divided by completion time, less 1.",
     ),
-    measure("STP", "", Best::Greatest, 6, |r| r.stp).of_several().means(
+    measure("STP", "stp", "", Best::Greatest, 6, |r| r.stp).of_several().means(
         "System throughput: the sum of 1 / slowdown (Eyerman and Eeckhout, IEEE Micro 2008).",
     ),
-    measure("ANTT", "", Best::Least, 9, |r| r.antt).of_several().means(
+    measure("ANTT", "antt", "", Best::Least, 9, |r| r.antt).of_several().means(
         "Average normalised turnaround time: the mean slowdown (Eyerman and Eeckhout, IEEE Micro \
          2008).",
     ),
@@ -115,29 +138,34 @@ const OF_SEVERAL: &[Column] = &[
 
 /// What threads did on the cores.
 const OF_THREADS: &[Column] = &[
-    measure("migrations", "", Best::None, 7, |r| Some(r.migrations as f64))
+    measure("migrations", "migrations", "", Best::None, 7, |r| Some(r.migrations as f64))
         .count()
         .means("Times that a thread resumed on another core than its last."),
-    measure("swaps", "", Best::None, 11, |r| (r.swaps > 0).then_some(r.swaps as f64))
+    measure("swaps", "swaps", "", Best::None, 11, |r| (r.swaps > 0).then_some(r.swaps as f64))
         .count()
         .means("Pairs of running threads that traded places."),
-    measure("switches", "", Best::None, 10, |r| Some(r.context_switches as f64))
-        .count()
-        .means("Times that a core took up another thread than it ran before."),
+    measure("switches", "context_switches", "", Best::None, 10, |r| {
+        Some(r.context_switches as f64)
+    })
+    .count()
+    .means("Times that a core took up another thread than it ran before."),
 ];
 
 /// How threads came on after waits.
 const OF_WAITS: &[Column] = &[
-    measure("wake p99", "us", Best::Least, 12, |r| {
+    measure("wake p99", "wakeup_latency_us.p99", "us", Best::Least, 12, |r| {
         r.wakeup_latency_us.as_ref().map(|wake| wake.all.p99)
     })
     .means("Time from wake-up to running that 99 % of wake-ups do not exceed."),
-    measure("missed", "", Best::None, 2, |r| {
+    measure("missed", "timers.missed", "", Best::None, 2, |r| {
         Some(r.timers?.missed as f64).filter(|missed| *missed > 0.0)
     })
     .count()
     .means("Missed deadlines: waits for a timer that began after it had expired."),
-    measure("least slack", "us", Best::Greatest, 14, |r| Some(r.timers?.least_slack_us)).means(
+    measure("least slack", "timers.least_slack_us", "us", Best::Greatest, 14, |r| {
+        Some(r.timers?.least_slack_us)
+    })
+    .means(
         "Least time from the beginning of a wait for a timer to its expiry; less than 0: it was \
          missed.",
     ),
@@ -145,12 +173,13 @@ const OF_WAITS: &[Column] = &[
 
 const fn measure(
     title: &'static str,
+    path: &'static str,
     unit: &'static str,
     best: Best,
     rank: u8,
     get: fn(&Record) -> Option<f64>,
 ) -> Column {
-    Column { title, unit, best, rank, of_several: false, meaning: "", count: false, get }
+    Column { title, unit, best, rank, of_several: false, meaning: "", count: false, path, get }
 }
 
 impl Column {

@@ -101,7 +101,7 @@ fn compare_table(
             cells.push(right(format!("{} ", row.seed)));
         }
         for column in shown {
-            let text = column.value(row).map_or("-".into(), |value| column.format(value));
+            let text = column.cell(row).unwrap_or("-".into());
             let mark = if is_best(column, row, &rows) { BEST } else { " " };
             cells.push(right(text + mark));
         }
@@ -110,17 +110,25 @@ fn compare_table(
     drawn(table, 1)
 }
 
-/// True if no other run is better, and one is worse, as far as the figures shown tell.
+/// True if no other run is better, and one is worse, as far as the figures shown and their
+/// intervals tell.
 pub(crate) fn is_best(column: &Column, row: &Record, rows: &[&Record]) -> bool {
     let Some(value) = column.value(row) else { return false };
-    let all = || rows.iter().filter_map(|row| column.value(row));
-    let best = match column.best {
+    let sign = match column.best {
         Best::None => return false,
-        Best::Least => all().reduce(f64::min),
-        Best::Greatest => all().reduce(f64::max),
+        Best::Least => 1.0,
+        Best::Greatest => -1.0,
     };
-    let Some(best) = best.map(|best| column.format(best)) else { return false };
-    column.format(value) == best && all().any(|other| column.format(other) != best)
+    let within = |row: &Record| column.interval(row).unwrap_or(0.0);
+    // Less than nothing: the other one is better.
+    let behind = |other: &Record| -> Option<f64> {
+        let there = column.value(other)?;
+        let is_told = column.format(there) != column.format(value)
+            && (there - value).abs() > within(row) + within(other);
+        is_told.then_some(sign * (there - value))
+    };
+    let told: Vec<f64> = rows.iter().filter_map(|other| behind(other)).collect();
+    !told.is_empty() && told.iter().all(|behind| *behind > 0.0)
 }
 
 /// One run: its measures, its applications and the kinds of core.

@@ -13,6 +13,11 @@ pub const BASELINE: &str = "linux";
 /// Ratios that are nearer to 1 than this count as equal. Ours.
 const TELLING: f64 = 0.005;
 
+/// What a ratio must differ from 1 by to count: beyond the intervals of means over seeds, too.
+fn telling(mean: Mean) -> f64 {
+    mean.doubt.max(TELLING)
+}
+
 /// The default baseline: [`BASELINE`] if it is among the policies, else the first.
 pub fn default_baseline(records: &[Record]) -> Option<String> {
     let labels = labels::policies(records);
@@ -161,18 +166,27 @@ impl Contest<'_> {
         let base = self.base;
         let differs = |measure: &Measure| {
             let mut all = self.whole.iter().filter_map(|other| measure.of(&other.of));
-            all.any(|mean| (mean.ratio - 1.0).abs() > TELLING)
+            all.any(|mean| (mean.ratio - 1.0).abs() > telling(mean))
         };
         if !measures.iter().any(differs) {
             let nouns: Vec<&str> = measures.iter().map(|measure| measure.noun()).collect();
-            let tolerance = TELLING * 100.0;
+            let all = measures
+                .iter()
+                .flat_map(|measure| self.whole.iter().filter_map(|other| measure.of(&other.of)));
+            let beyond = if all.into_iter().any(|mean| mean.doubt > TELLING) {
+                "its 95 % interval".to_owned()
+            } else {
+                format!("{} %", TELLING * 100.0)
+            };
             return format!(
-                "No policy differs from {base} by more than {tolerance} % in {}",
+                "No policy differs from {base} by more than {beyond} in {}",
                 either(&nouns)
             );
         }
-        let better =
-            |measure: &Measure| self.least(*measure).is_some_and(|least| least < 1.0 - TELLING);
+        let better = |measure: &Measure| {
+            let mut all = self.whole.iter().filter_map(|other| measure.of(&other.of));
+            all.any(|mean| mean.ratio < 1.0 - telling(mean))
+        };
         let Some(by) = measures.iter().position(better) else {
             let nouns: Vec<&str> = measures.iter().map(|measure| measure.noun()).collect();
             return format!("No policy has less {} than {base}{}", either(&nouns), self.over());
@@ -195,18 +209,21 @@ impl Contest<'_> {
         self.whole.iter().filter_map(|other| Some(measure.of(&other.of)?.ratio)).reduce(f64::min)
     }
 
-    /// The best policy by `measure`, of equals the one with the least energy, and which others
-    /// equal it.
+    /// The best policy by `measure` of those that are better than the baseline, of equals the one
+    /// with the least energy, and which others equal it.
     fn winner(&self, measure: Measure) -> (&Compared<'_>, String) {
-        let least = self.least(measure).unwrap_or(1.0);
         let ratio = |other: &Compared<'_>, measure: Measure| {
             measure.of(&other.of).map_or(f64::MAX, |mean| mean.ratio)
         };
-        let mut equals: Vec<&Compared<'_>> = self
-            .whole
-            .iter()
-            .filter(|other| ratio(other, measure) <= least * (1.0 + TELLING))
-            .collect();
+        let is_better = |other: &&Compared<'_>| {
+            measure.of(&other.of).is_some_and(|mean| mean.ratio < 1.0 - telling(mean))
+        };
+        let better = || self.whole.iter().filter(is_better);
+        let least = better().map(|other| ratio(other, measure)).fold(f64::MAX, f64::min);
+        let is_equal = |other: &&Compared<'_>| {
+            measure.of(&other.of).is_some_and(|mean| mean.ratio <= least * (1.0 + telling(mean)))
+        };
+        let mut equals: Vec<&Compared<'_>> = better().filter(is_equal).collect();
         equals.sort_by(|a, b| ratio(a, Measure::Energy).total_cmp(&ratio(b, Measure::Energy)));
         let ties: Vec<&str> = equals[1..].iter().map(|other| other.label).collect();
         let ties = if ties.is_empty() {
@@ -223,23 +240,24 @@ impl Contest<'_> {
         let Some(mean) = measure.of(&winner.of) else { return String::new() };
         let than = if first { format!(" than {}", self.base) } else { String::new() };
         let on = self.on(measure, mean);
+        let telling = telling(mean);
         if measure == Measure::Unfairness {
             let fairest = self.least(measure).is_some_and(|least| mean.ratio <= least)
-                && mean.ratio < 1.0 - TELLING;
+                && mean.ratio < 1.0 - telling;
             return match mean.ratio {
                 _ if fairest => format!("fairest{on}"),
-                ratio if ratio > 1.0 + TELLING => format!("less fair{than}{on}"),
-                ratio if ratio < 1.0 - TELLING => format!("fairer{than}{on}"),
+                ratio if ratio > 1.0 + telling => format!("less fair{than}{on}"),
+                ratio if ratio < 1.0 - telling => format!("fairer{than}{on}"),
                 _ => String::new(),
             };
         }
         let noun = measure.noun();
         match mean.ratio {
-            ratio if ratio < 1.0 - TELLING => {
+            ratio if ratio < 1.0 - telling => {
                 format!("{} % less {noun}{than}{on}", percent(1.0 - ratio))
             }
             ratio if ratio >= 2.0 => format!("{} times the {noun}{on}", factor(ratio)),
-            ratio if ratio > 1.0 + TELLING => {
+            ratio if ratio > 1.0 + telling => {
                 format!("{} % more {noun}{than}{on}", percent(ratio - 1.0))
             }
             _ => format!("the same {noun}{on}"),

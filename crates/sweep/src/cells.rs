@@ -132,9 +132,8 @@ impl Grid {
             let wheel = self.wheels.iter().position(|wheel| wheel.axes.contains(&axis));
             wheel.map_or(0, |wheel| values[wheel])
         };
-        let holds = |(axis, meant): &(usize, Vec<bool>)| {
-            block.applies[*axis] && meant[value_of(*axis)]
-        };
+        let holds =
+            |(axis, meant): &(usize, Vec<bool>)| block.applies[*axis] && meant[value_of(*axis)];
         !self.exclude.iter().any(|condition| condition.wanted.iter().all(holds))
     }
 

@@ -33,9 +33,7 @@ pub enum Begin {
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// There is something else.
-    #[error(
-        "{folder}: files that are no sweep's found, expected a new or an empty folder"
-    )]
+    #[error("{folder}: files that are no sweep's found, expected a new or an empty folder")]
     Occupied {
         /// Folder.
         folder: String,

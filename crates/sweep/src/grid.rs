@@ -447,8 +447,11 @@ fn check_once(
         let of = wheel.axes.iter().map(|&axis| axes[axis][place].to_string());
         let value = of.collect::<Vec<_>>().join(", ");
         if !known.insert(value.clone()) {
-            let names: Vec<&str> =
-                wheel.axes.iter().filter_map(|&axis| Some(axes.get_index(axis)?.0.as_str())).collect();
+            let names: Vec<&str> = wheel
+                .axes
+                .iter()
+                .filter_map(|&axis| Some(axes.get_index(axis)?.0.as_str()))
+                .collect();
             let (file, axis) = (file.to_owned(), names.join(", "));
             return Err(GridError::Twice { file, axis, value });
         }
@@ -562,10 +565,7 @@ mod tests {
         let twice = with("seed = [1, 2, 1]");
         assert_eq!(twice, "g.toml: axis 'seed': 1 found twice");
         let knob = with("\"hsp.swap\" = [1, 2]");
-        assert_eq!(
-            knob,
-            "g.toml: axis 'hsp.swap' found, expected a knob of the policies acfs"
-        );
+        assert_eq!(knob, "g.toml: axis 'hsp.swap' found, expected a knob of the policies acfs");
         let typo = with("[[exclude]]\nworkload = \"mfc\"");
         assert_eq!(typo, "g.toml: exclude: 'mfc' is no value of axis 'workload'");
     }

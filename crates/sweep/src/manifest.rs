@@ -104,7 +104,8 @@ impl Manifest {
             return Some(format!("its grid has an axis '{axis}'"));
         }
         let changed = |(name, digest): (&String, &String)| other.inputs.get(name) != Some(digest);
-        if let Some((name, _)) = self.inputs.iter().find(|&(name, digest)| changed((name, digest))) {
+        if let Some((name, _)) = self.inputs.iter().find(|&(name, digest)| changed((name, digest)))
+        {
             return Some(format!("{name} has changed since"));
         }
         Some("its grid has another name, or other zips or conditions".to_owned())

@@ -121,7 +121,7 @@ columns! {
         |row| Cell::Number(row.run(|it| Some(it.wakeup_latency_us.as_ref()?.all.p99)));
     "wakeup_max_us" "number" "the greatest of them, microseconds"
         |row| Cell::Number(row.run(|it| Some(it.wakeup_latency_us.as_ref()?.all.max)));
-    "deadlines" "whole" "waits for a timer; null: none" 
+    "deadlines" "whole" "waits for a timer; null: none"
         |row| count(row.run(|record| Some(record.timers?.waits)));
     "missed" "whole" "waits that began after their timer had expired"
         |row| count(row.run(|record| Some(record.timers?.missed)));

@@ -138,8 +138,7 @@ impl Runs {
     pub(crate) fn machine(&self, key: &MachineKey) -> Result<Arc<OnMachine>, String> {
         self.machines.get(key.clone(), || {
             let (name, cores, free_costs) = key;
-            let named =
-                evenkeel_files::machines::load(name).map_err(|error| error.to_string())?;
+            let named = evenkeel_files::machines::load(name).map_err(|error| error.to_string())?;
             let whole = if *free_costs { named.with_free_costs() } else { named };
             let used = match cores {
                 Some(cores) => whole.subset(cores).map_err(|error| error.to_string())?,
@@ -174,7 +173,11 @@ impl Runs {
         Ok(config)
     }
 
-    pub(crate) fn workload(&self, key: &WorkloadKey, on: &OnMachine) -> Result<Arc<Workload>, String> {
+    pub(crate) fn workload(
+        &self,
+        key: &WorkloadKey,
+        on: &OnMachine,
+    ) -> Result<Arc<Workload>, String> {
         let workload = self.workloads.get(key.clone(), || {
             let apps = load(key, on)?;
             let new = |apps| {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use super::{JobsArgs, RunArgs};
+use super::{JobsArgs, RunArgs, SeedsArgs};
 use crate::parse::{self, PolicySpec};
 
 /// What policies are ranked by: less is better of each.
@@ -34,6 +34,9 @@ pub struct AdviseArgs {
     /// What the ranking goes by
     #[arg(long, value_enum, value_name = "MEASURE", default_value = "time")]
     pub rank_by: Measure,
+    /// Seeds.
+    #[command(flatten)]
+    pub seeds: SeedsArgs,
     /// Runs at a time.
     #[command(flatten)]
     pub jobs: JobsArgs,

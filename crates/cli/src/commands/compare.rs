@@ -27,8 +27,10 @@ pub fn run(args: &CompareArgs) -> Result {
     let output = args.output.as_deref().map(OutputFile::begin).transpose()?;
     let mut notes = plan.notes();
 
+    let plans = plan.with_seeds(&args.run, args.seeds.seeds)?;
+    let plan = &plans[0];
     let (mut records, mut timelines) = (Vec::new(), Vec::new());
-    for (run, timeline) in runs::with_timelines(&plan, args.jobs, html.is_some())? {
+    for (run, timeline) in runs::with_timelines(&plans, args.jobs, html.is_some())? {
         notes.extend(run.notes);
         records.push(run.record);
         timelines.extend(timeline);
@@ -44,7 +46,7 @@ pub fn run(args: &CompareArgs) -> Result {
     }
 
     if let Some(file) = html {
-        page::write(&plan, &records, &timelines, baseline, file)?;
+        page::write(plan, &records, &timelines, baseline, file)?;
     }
     if args.csv {
         let text = forms::as_csv(&records)?;
@@ -62,7 +64,7 @@ pub fn run(args: &CompareArgs) -> Result {
         let verdict = verdict.map_or(String::new(), |sentence| {
             format!("\n{}", results::wrapped(&sentence, style.width))
         });
-        print(&(results::compare(&records, style) + &means(&plan, &records, baseline) + &verdict))?;
+        print(&(results::compare(&records, style) + &means(plan, &records, baseline) + &verdict))?;
     }
     if records.iter().any(|record| record.error.is_some()) { Err(Failure::Said) } else { Ok(()) }
 }
@@ -79,6 +81,11 @@ fn baseline(args: &CompareArgs, plan: &Plan) -> Result<usize> {
             labels.join(", ")
         ))
     })
+}
+
+/// A ratio, and by how much it may be off where it is of means over seeds.
+fn with_doubt(Mean { ratio, doubt, .. }: Mean) -> String {
+    if doubt > 0.0 { format!("{ratio:.3} ±{:.3}", ratio * doubt) } else { format!("{ratio:.3}") }
 }
 
 /// A measure's title, and its mean.
@@ -113,10 +120,10 @@ fn means(plan: &Plan, records: &[Record], baseline: usize) -> String {
     for (label, mean) in labels.iter().zip(&means) {
         let cell = |((_, of), most): &(Measure, usize)| match of(mean) {
             None => "-".to_owned(),
-            Some(Mean { ratio, workloads }) if workloads < *most => {
-                format!("{ratio:.3} (of {workloads})")
+            Some(mean) if mean.workloads < *most => {
+                format!("{} (of {})", with_doubt(mean), mean.workloads)
             }
-            Some(Mean { ratio, .. }) => format!("{ratio:.3}"),
+            Some(mean) => with_doubt(mean),
         };
         rows.add_row([label.clone()].into_iter().chain(shown.iter().map(cell)).collect::<Vec<_>>());
     }

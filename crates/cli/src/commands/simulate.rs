@@ -38,7 +38,7 @@ pub fn run(args: &SimulateArgs) -> Result {
 
     let (set, policy) = (&plan.sets[0], &plan.policies[0]);
     let mut log = (trace.is_some() || html.is_some()).then(Log::default);
-    plan.warn_of_length(1);
+    plan.warn_of_length(1, 1);
     let progress =
         progress::line(&format!("simulating {} under {}", set.workloads.join(" + "), policy.label));
     let mut rtapp = args.rtapp_log.as_ref().map(|_| RtappLog::new(&set.apps));

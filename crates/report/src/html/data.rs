@@ -66,6 +66,9 @@ pub(super) struct Point {
     #[serde(skip)]
     pub least_slack_us: Option<f64>,
     pub wake_max_us: Option<f64>,
+    /// Half the width of 95 % intervals, by measure; nothing of single runs.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub within: BTreeMap<&'static str, f64>,
     /// Busy and idle core-seconds by kind.
     pub kinds: Vec<Option<(f64, f64)>>,
 }
@@ -254,9 +257,29 @@ impl Point {
             least_slack_us: mean(&|run| Some(run.timers?.least_slack_us)),
             wake_p99_us: mean(&|run| Some(run.wakeup_latency_us.as_ref()?.all.p99)),
             wake_max_us: mean(&|run| Some(run.wakeup_latency_us.as_ref()?.all.max)),
+            within: within(runs),
             kinds: kinds.iter().map(kind).collect(),
         }
     }
+}
+
+/// The intervals of a record that is a mean over seeds.
+fn within(runs: &[&Record]) -> BTreeMap<&'static str, f64> {
+    const PATHS: [(&str, &str); 8] = [
+        ("time_s", "makespan_s"),
+        ("energy_j", "energy_j"),
+        ("edp_js", "edp_js"),
+        ("unfairness", "unfairness"),
+        ("asp", "asp"),
+        ("stp", "stp"),
+        ("wake_p99_us", "wakeup_latency_us.p99"),
+        ("wake_max_us", "wakeup_latency_us.max"),
+    ];
+    let [run] = runs else { return BTreeMap::new() };
+    let of = |(name, path): (&'static str, &str)| {
+        Some((name, run.interval(path))).filter(|(_, interval)| *interval > 0.0)
+    };
+    PATHS.into_iter().filter_map(of).collect()
 }
 
 impl Lanes {

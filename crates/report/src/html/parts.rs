@@ -404,7 +404,7 @@ pub(super) fn runs(records: &[Record], data: &Data) -> String {
             }
             for column in &shown {
                 let class = if is_best(column, record, &rows) { " class=\"best\"" } else { "" };
-                let value = column.value(record).map_or("–".into(), |value| column.format(value));
+                let value = column.cell(record).unwrap_or("–".into());
                 let _ = write!(table, "<td{class}>{value}</td>");
             }
             table.push_str("</tr>\n");

@@ -184,6 +184,8 @@ pub fn record(policy: &str, workloads: &[&str], makespan_s: f64, energy_j: Optio
         knobs: [("uf".to_owned(), Knob::Number(1.05))].into_iter().collect(),
         workloads: workloads.iter().map(|&name| name.into()).collect(),
         seed: 1,
+        estimator: None,
+        seeds: None,
         makespan_s,
         speedup: (!several).then_some(12.0 / makespan_s),
         energy_j,

@@ -21,8 +21,8 @@ pub fn sentence(runs: &[Run], ranking: &[Ranked], measure: Measure) -> String {
     let winner = &ranking[0];
     let value = |ranked: &Ranked| ranked.place(measure).map(|place| place.value);
     let Some(best) = value(winner) else { return String::new() };
-    let behind: Vec<_> =
-        ranking.iter().filter(|ranked| value(ranked).is_some_and(|value| value > best)).collect();
+    let is_behind = |ranked: &&Ranked| ranked.place(measure).is_some_and(|place| place.rank > 1);
+    let behind: Vec<_> = ranking.iter().filter(is_behind).collect();
     let Some(median) = behind.get(behind.len() / 2) else {
         return match ranking.len() {
             1 => format!("{} is the only one.", winner.policy),

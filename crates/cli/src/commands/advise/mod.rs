@@ -53,7 +53,9 @@ pub fn run(args: &AdviseArgs) -> Result {
     let html = args.html.as_deref().map(OutputFile::begin).transpose()?;
     let output = args.output.as_deref().map(OutputFile::begin).transpose()?;
     let (mut runs, mut timelines) = (Vec::new(), Vec::new());
-    let finished = runs::with_timelines(&plan, args.jobs, html.is_some())?;
+    let plans = plan.with_seeds(&args.run, args.seeds.seeds)?;
+    let plan = &plans[0];
+    let finished = runs::with_timelines(&plans, args.jobs, html.is_some())?;
     for (policy, (finished, timeline)) in plan.policies.iter().zip(finished) {
         notes.extend(finished.notes);
         runs.push(Run { label: policy.label.clone(), record: finished.record });
@@ -72,7 +74,7 @@ pub fn run(args: &AdviseArgs) -> Result {
         let records: Vec<Record> = runs.iter().map(|run| run.record.clone()).collect();
         let baseline =
             plan.policies.iter().position(|policy| policy.name() == BASELINE).unwrap_or(0);
-        page::write(&plan, &records, &timelines, baseline, file)?;
+        page::write(plan, &records, &timelines, baseline, file)?;
     }
     if args.csv {
         let records: Vec<Record> = best_first.iter().map(|run| run.record.clone()).collect();
@@ -156,9 +158,13 @@ fn drawn(runs: &[Run], ranking: &[Ranked]) -> String {
     let mut rows = table::figures(titles.chain(["Pareto".to_owned()]).collect(), 2);
     for ranked in ranking {
         let cell = |measure: &Measure| {
-            ranked
-                .place(*measure)
-                .map_or("-".to_owned(), |place| format!("{} ({})", number(place.value), place.rank))
+            ranked.place(*measure).map_or("-".to_owned(), |place| {
+                let within = match place.ci95 {
+                    Some(within) if within > 0.0 => format!(" ±{}", number(within)),
+                    _ => String::new(),
+                };
+                format!("{}{within} ({})", number(place.value), place.rank)
+            })
         };
         let head = [ranked.rank.to_string(), runs[ranked.run].label.clone()];
         let mark = if ranked.pareto { "*" } else { "" };

@@ -53,13 +53,36 @@ impl Measure {
             Self::Unfairness => record.unfairness.filter(|_| record.apps.len() > 1),
         }
     }
+
+    /// Half the width of the value's 95 % interval; 0 of a single run.
+    fn interval(self, record: &Record) -> f64 {
+        record.interval(match self {
+            Self::Time => "makespan_s",
+            Self::Energy => "energy_j",
+            Self::Edp => "edp_js",
+            Self::Unfairness => "unfairness",
+        })
+    }
+
+    /// The order of two records, as far as their intervals tell; `None`: one has no such measure.
+    fn order(self, a: &Record, b: &Record) -> Option<Ordering> {
+        let (one, other) = (self.value(a)?, self.value(b)?);
+        let within = self.interval(a) + self.interval(b);
+        if within > 0.0 && (one - other).abs() <= within {
+            return Some(Ordering::Equal);
+        }
+        Some(one.total_cmp(&other))
+    }
 }
 
 /// A value, and its place among all: 1 and one more for each that is better, so that equals share a
-/// place.
+/// place. Means over seeds whose intervals overlap are equals.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Place {
     pub value: f64,
+    /// Half the width of its 95 % interval; `None`: it is of one run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ci95: Option<f64>,
     pub rank: usize,
 }
 
@@ -91,11 +114,11 @@ pub fn rank(runs: &[Run], measure: Measure) -> Vec<Ranked> {
         runs.iter().enumerate().filter(|(_, run)| run.record.error.is_none()).collect();
     let place = |measure: Measure, record: &Record| {
         let value = measure.value(record)?;
-        let better = done
-            .iter()
-            .filter_map(|(_, other)| measure.value(&other.record))
-            .filter(|other| *other < value);
-        Some(Place { value, rank: 1 + better.count() })
+        let is_better = |(_, other): &&(usize, &Run)| {
+            measure.order(&other.record, record) == Some(Ordering::Less)
+        };
+        let ci95 = record.seeds.as_ref().map(|_| measure.interval(record));
+        Some(Place { value, ci95, rank: 1 + done.iter().filter(is_better).count() })
     };
     let is_in_pareto_set =
         |record: &Record| !done.iter().any(|(_, other)| dominates(&other.record, record));
@@ -128,12 +151,9 @@ pub fn rank(runs: &[Run], measure: Measure) -> Vec<Ranked> {
 /// True if `a` is as good as `b` in all measures of the Pareto set that both have, and better in
 /// one.
 fn dominates(a: &Record, b: &Record) -> bool {
-    let pairs = Measure::PARETO
-        .into_iter()
-        .filter_map(|measure| Some((measure.value(a)?, measure.value(b)?)));
     let mut better = false;
-    for (a, b) in pairs {
-        match a.total_cmp(&b) {
+    for order in Measure::PARETO.into_iter().filter_map(|measure| measure.order(a, b)) {
+        match order {
             Ordering::Greater => return false,
             Ordering::Less => better = true,
             Ordering::Equal => {}
