@@ -57,7 +57,9 @@ pub fn relative<'a>(pairs: impl IntoIterator<Item = (&'a Record, &'a Record)>) -
                     0.0 => 0.0,
                     interval => interval / mean.abs(),
                 };
-                Some((ratio(a, b)?, of(here, a) + of(there, b)))
+                // A policy beside itself is not in doubt.
+                let doubt = if here == there { 0.0 } else { of(here, a) + of(there, b) };
+                Some((ratio(a, b)?, doubt))
             })
             .unzip();
         let workloads = ratios.len();

@@ -104,7 +104,7 @@
       symbol: symbol(policy),
       symbolSize: 11,
       itemStyle: { color: color(policy), opacity: 0.85 },
-      label: { position: "right", color: theme().ink, fontSize: 12, lineHeight: 15 },
+      label: { position: "right", color: theme().ink, textBorderColor: theme().paper, textBorderWidth: 3, fontSize: 12, lineHeight: 15 },
       labelLayout: { hideOverlap: true },
       data: items.filter((at) => at.policy === policy),
     }));
@@ -125,15 +125,17 @@
 
   // The 95 % intervals of points, across and upright.
   function crosses(shown, x, measure) {
-    const rows = shown.filter((at) => at.within).map((at) => [x(at), at.unfairness, at.within[measure] ?? 0, at.within.unfairness ?? 0, at.policy]);
+    const rows = shown.filter((at) => at.within).map((at) => {
+      const [dx, dy] = [at.within[measure] ?? 0, at.within.unfairness ?? 0];
+      return [x(at) - dx, x(at) + dx, at.unfairness - dy, at.unfairness + dy, x(at), at.unfairness, at.policy];
+    });
     const renderItem = (_, api) => {
-      const [cx, cy, dx, dy, policy] = [0, 1, 2, 3, 4].map((place) => api.value(place));
-      const [[x1, y1], [x2, y2]] = [api.coord([cx - dx, cy - dy]), api.coord([cx + dx, cy + dy])];
-      const [mx, my] = api.coord([cx, cy]);
-      const line = (from, to) => ({ type: "line", shape: { x1: from[0], y1: from[1], x2: to[0], y2: to[1] }, style: { stroke: color(policy), lineWidth: 1.5 } });
+      const [left, right, low, high, cx, cy, policy] = [0, 1, 2, 3, 4, 5, 6].map((place) => api.value(place));
+      const [[x1, y1], [x2, y2], [mx, my]] = [api.coord([left, low]), api.coord([right, high]), api.coord([cx, cy])];
+      const line = (from, to) => ({ type: "line", shape: { x1: from[0], y1: from[1], x2: to[0], y2: to[1] }, style: { stroke: color(policy), lineWidth: 1.5, opacity: 0.6 } });
       return { type: "group", children: [line([x1, my], [x2, my]), line([mx, y1], [mx, y2])] };
     };
-    return { type: "custom", silent: true, z: 1, data: rows, encode: { x: 0, y: 1 }, renderItem };
+    return { type: "custom", silent: true, z: 1, data: rows, encode: { x: [0, 1], y: [2, 3] }, renderItem };
   }
 
   const chosen = (name) => Number(document.querySelector(`[data-choice="${name}"]`)?.value ?? NaN);

@@ -224,7 +224,10 @@ impl Contest<'_> {
             measure.of(&other.of).is_some_and(|mean| mean.ratio <= least * (1.0 + telling(mean)))
         };
         let mut equals: Vec<&Compared<'_>> = better().filter(is_equal).collect();
-        equals.sort_by(|a, b| ratio(a, Measure::Energy).total_cmp(&ratio(b, Measure::Energy)));
+        equals.sort_by(|a, b| {
+            let by = |of: Measure| ratio(a, of).total_cmp(&ratio(b, of));
+            by(Measure::Energy).then(by(measure))
+        });
         let ties: Vec<&str> = equals[1..].iter().map(|other| other.label).collect();
         let ties = if ties.is_empty() {
             String::new()

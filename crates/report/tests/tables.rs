@@ -3,7 +3,7 @@
 
 mod common;
 
-use evenkeel_metrics::Record;
+use evenkeel_metrics::{Record, SeedsRow};
 use evenkeel_report::{csv, table};
 
 fn golden(name: &str, text: &str) {
@@ -136,4 +136,18 @@ fn names_cannot_move_the_cursor() {
         table::Style::default(),
     );
     assert!(!text.contains(['\u{1b}', '\u{7}']), "{text:?}");
+}
+
+#[test]
+fn means_over_seeds_have_their_intervals_and_what_lies_within_is_not_best() {
+    let with = |within: f64| -> Vec<Record> {
+        let ci95 = || [("makespan_s".to_owned(), within)].into_iter().collect();
+        let of = |record| Record { seeds: Some(SeedsRow { count: 4, ci95: ci95() }), ..record };
+        pair().into_iter().map(of).collect()
+    };
+    golden("seeds.txt", &table::compare(&with(0.1), table::Style { width: 80 }));
+    let all = table::compare(&with(3.0), table::Style { width: 80 });
+    let best = |line: &str| line.contains("5.250 ±3.000*");
+    assert!(all.contains("5.250 ±3.000") && !all.lines().any(best), "{all}");
+    assert!(csv_of(&with(0.1)).contains("seeds.ci95.makespan_s"));
 }

@@ -3,7 +3,7 @@
 
 mod common;
 
-use evenkeel_metrics::{LatencySummary, Record, WakeupLatency};
+use evenkeel_metrics::{LatencySummary, Record, SeedsRow, WakeupLatency};
 use evenkeel_report::{default_baseline, verdict};
 
 /// A run of one application.
@@ -26,6 +26,12 @@ fn timed(policy: &str, energy: f64, p99: f64) -> Record {
     let all = LatencySummary { p50: 1.0, p99, max: p99, least: 1.0, mean: 1.0 };
     record.wakeup_latency_us = Some(WakeupLatency { all, kinds: Default::default() });
     record
+}
+
+/// A mean over seeds, whose time may be off by so much.
+fn within(record: Record, time: f64) -> Record {
+    let ci95 = [("makespan_s".to_owned(), time)].into_iter().collect();
+    Record { seeds: Some(SeedsRow { count: 5, ci95 }), ..record }
 }
 
 fn failed(record: Record) -> Record {
@@ -147,4 +153,18 @@ fn one_that_failed_somewhere_is_said_and_does_not_win() {
 fn one_policy_is_no_comparison() {
     assert_eq!(verdict(&[], None), None);
     assert_eq!(verdict(&[run("linux", "ep", 1.0, None)], None), None);
+}
+
+#[test]
+fn a_difference_within_the_intervals_of_means_is_not_called_better() {
+    let runs = |doubt: f64| {
+        [
+            within(run("linux", "mcf", 10.0, None), doubt),
+            within(run("gts", "mcf", 9.0, None), doubt),
+            within(run("acfs", "mcf", 8.8, None), doubt),
+        ]
+    };
+    says(&runs(0.05), "acfs: 12 % less time than linux.");
+    says(&runs(0.2), "acfs (and, as good, gts): 12 % less time than linux.");
+    says(&runs(2.0), "No policy differs from linux by more than its 95 % interval in time.");
 }

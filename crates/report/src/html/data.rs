@@ -206,27 +206,61 @@ impl Data {
     }
 
     /// The geometric mean of a policy's measure divided by the baseline's, over those `groups` in
-    /// which both have it, and the number of these groups. `None` if there is no such group.
+    /// which both have it. `name` is that of the measure's interval. `None` if there is no such
+    /// group.
     pub fn against_baseline(
         &self,
         policy: usize,
         groups: impl Fn(&Workload) -> bool,
+        name: &str,
         measure: impl Fn(&Point) -> Option<f64>,
-    ) -> Option<(f64, usize)> {
+    ) -> Option<Against> {
         let of = |group: usize, policy: usize| {
-            let point =
-                self.points.iter().find(|point| (point.group, point.policy) == (group, policy));
-            point.and_then(&measure).filter(|value| *value > 0.0)
+            let is_it = |point: &&Point| (point.group, point.policy) == (group, policy);
+            let point = self.points.iter().find(is_it)?;
+            let value = measure(point).filter(|value| *value > 0.0)?;
+            Some((value, point.doubt(name)))
         };
         let wanted = (0..self.groups.len()).filter(|group| groups(&self.groups[*group]));
-        let ratios: Vec<f64> = wanted
-            .filter_map(|group| Some(of(group, policy)? / of(group, self.baseline)?))
-            .collect();
-        Some((geometric_mean(ratios.iter().copied())?, ratios.len()))
+        let (ratios, doubts): (Vec<f64>, Vec<f64>) = wanted
+            .filter_map(|group| {
+                let (here, there) = (of(group, policy)?, of(group, self.baseline)?);
+                let doubt = if policy == self.baseline { 0.0 } else { here.1 + there.1 };
+                Some((here.0 / there.0, doubt))
+            })
+            .unzip();
+        let workloads = ratios.len();
+        let doubt = doubts.iter().sum::<f64>() / workloads.max(1) as f64;
+        Some(Against { ratio: geometric_mean(ratios.iter().copied())?, doubt, workloads })
     }
 }
 
+/// A policy beside the baseline.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Against {
+    pub ratio: f64,
+    /// Half of the ratio's interval, as a part of it; 0 of single runs.
+    pub doubt: f64,
+    /// How many workloads it is of.
+    pub workloads: usize,
+}
+
 impl Point {
+    /// Half of a measure's interval, as a part of the measure; 0 of a single run.
+    pub fn doubt(&self, name: &str) -> f64 {
+        let mean = match name {
+            "time_s" => Some(self.time_s),
+            "energy_j" => self.energy_j,
+            "edp_js" => self.edp_js,
+            "unfairness" => self.unfairness,
+            "wake_p99_us" => self.wake_p99_us,
+            "wake_max_us" => self.wake_max_us,
+            _ => None,
+        };
+        let within = self.within.get(name).copied();
+        within.zip(mean).map_or(0.0, |(within, mean)| within / mean.abs())
+    }
+
     fn new(group: usize, policy: usize, runs: &[&Record], kinds: &[String]) -> Self {
         let mean = |measure: &dyn Fn(&Record) -> Option<f64>| {
             let values: Option<Vec<f64>> =

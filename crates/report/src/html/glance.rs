@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::data::{Data, Point};
+use super::data::{Against, Data, Point};
 use super::escape::text;
 use super::parts::{scroll, swatch};
 use crate::figure::number;
@@ -15,66 +15,87 @@ struct Glance {
     greater: bool,
     /// True if it is about workloads that end at a set time.
     of_timed: bool,
-    /// By policy, the value and the number of workloads that it covers.
-    values: Vec<Option<(f64, usize)>>,
+    /// By policy.
+    values: Vec<Option<Against>>,
     shown: fn(f64) -> String,
 }
 
 impl Glance {
     /// The most workloads that any value covers.
     fn workloads(&self) -> usize {
-        self.values.iter().flatten().map(|value| value.1).max().unwrap_or(0)
+        self.values.iter().flatten().map(|value| value.workloads).max().unwrap_or(0)
     }
 
     fn cell(&self, policy: usize) -> Option<String> {
-        self.values.get(policy).copied().flatten().map(|(value, _)| (self.shown)(value))
+        self.values.get(policy).copied().flatten().map(|value| {
+            let ratio = (self.shown)(value.ratio);
+            if value.doubt > 0.0 {
+                format!("{ratio} ±{}", (self.shown)(value.ratio * value.doubt))
+            } else {
+                ratio
+            }
+        })
     }
 
+    /// True if no other is better, and one is worse, as far as is shown and intervals tell.
     fn is_best(&self, policy: usize) -> bool {
-        let all = || self.values.iter().flatten().map(|value| value.0);
-        let best = if self.greater { all().reduce(f64::max) } else { all().reduce(f64::min) };
-        let best = best.map(self.shown);
-        let cell = self.cell(policy);
-        cell.is_some() && cell == best && all().any(|other| Some((self.shown)(other)) != best)
+        let Some(own) = self.values.get(policy).copied().flatten() else { return false };
+        let sign = if self.greater { -1.0 } else { 1.0 };
+        let ahead = |other: &Against| {
+            let within = own.ratio * own.doubt + other.ratio * other.doubt;
+            let by = other.ratio - own.ratio;
+            let is_told = (self.shown)(other.ratio) != (self.shown)(own.ratio) && by.abs() > within;
+            is_told.then_some(sign * by)
+        };
+        let told: Vec<f64> = self.values.iter().flatten().filter_map(ahead).collect();
+        !told.is_empty() && told.iter().all(|by| *by > 0.0)
     }
 }
 
 /// The columns that apply to what ran. Columns of workloads that end at a set time come first if
 /// there are no other workloads.
 fn glances(data: &Data) -> Vec<Glance> {
-    /// Name; true if more is better; true if it applies to workloads that end at a set time; value.
-    type Measure = (&'static str, bool, bool, fn(&Point) -> Option<f64>);
+    /// Name, and that of its interval; true if more is better; true if it applies to workloads that
+    /// end at a set time; value.
+    type Measure = (&'static str, &'static str, bool, bool, fn(&Point) -> Option<f64>);
     const MEASURES: [Measure; 4] = [
-        ("speedup", true, false, |point| Some(1.0 / point.time_s).filter(|rate| rate.is_finite())),
-        ("energy", false, true, |point| point.energy_j),
-        ("EDP", false, false, |point| point.edp_js),
-        ("unfairness", false, true, |point| point.unfairness),
+        ("speedup", "time_s", true, false, |point| {
+            Some(1.0 / point.time_s).filter(|rate| rate.is_finite())
+        }),
+        ("energy", "energy_j", false, true, |point| point.energy_j),
+        ("EDP", "edp_js", false, false, |point| point.edp_js),
+        ("unfairness", "unfairness", false, true, |point| point.unfairness),
     ];
     const LATENCIES: [Measure; 2] = [
-        ("wake-up p99", false, true, |point| point.wake_p99_us),
-        ("longest wake-up", false, true, |point| point.wake_max_us),
+        ("wake-up p99", "wake_p99_us", false, true, |point| point.wake_p99_us),
+        ("longest wake-up", "wake_max_us", false, true, |point| point.wake_max_us),
     ];
     let policies = || 0..data.policies.len();
-    let ratios = MEASURES.map(|(name, greater, always, measure)| Glance {
+    let ratios = MEASURES.map(|(name, within, greater, always, measure)| Glance {
         name,
         greater,
         of_timed: false,
         hint: if greater { "more is better".into() } else { "less is better".into() },
         values: policies()
-            .map(|policy| data.against_baseline(policy, |group| always || !group.timed, measure))
+            .map(|policy| {
+                data.against_baseline(policy, |group| always || !group.timed, within, measure)
+            })
             .collect(),
         shown: |value| format!("{value:.3}"),
     });
-    let latencies = LATENCIES.map(|(name, greater, _, measure)| {
+    let latencies = LATENCIES.map(|(name, within, greater, _, measure)| {
         let timed: Vec<&Point> =
             data.points.iter().filter(|point| data.groups[point.group].timed).collect();
         let only = data.groups.iter().filter(|group| group.timed).count() == 1;
         let of_only = |policy: usize| {
-            timed.iter().find(|point| point.policy == policy).and_then(|point| measure(point))
+            let point = timed.iter().find(|point| point.policy == policy)?;
+            let (ratio, doubt) = (measure(point)?, point.doubt(within));
+            Some(Against { ratio, doubt, workloads: 1 })
         };
-        let mean = |policy: usize| data.against_baseline(policy, |group| group.timed, measure);
+        let mean =
+            |policy: usize| data.against_baseline(policy, |group| group.timed, within, measure);
         let value = |policy: usize| {
-            if only { of_only(policy).map(|value| (value, 1)) } else { mean(policy) }
+            if only { of_only(policy) } else { mean(policy) }
         };
         Glance {
             name,
@@ -106,7 +127,10 @@ fn periods(data: &Data) -> [Glance; 2] {
         points.filter(|point| point.timer_waits.is_some()).collect::<Vec<_>>()
     };
     let values = |value: &dyn Fn(&[&Point]) -> Option<f64>| {
-        let value = |policy: usize| value(&of(policy)).map(|it| (it, of(policy).len()));
+        let value = |policy: usize| {
+            let workloads = of(policy).len();
+            value(&of(policy)).map(|ratio| Against { ratio, doubt: 0.0, workloads })
+        };
         (0..data.policies.len()).map(value).collect()
     };
     let missed = |points: &[&Point]| {
@@ -159,9 +183,9 @@ pub(super) fn summary(data: &Data) -> String {
         let _ = write!(table, "<tr><th>{}{}</th>", swatch(data, policy), text(name));
         for glance in &shown {
             let class = if glance.is_best(policy) { " class=\"best\"" } else { "" };
-            let fewer = glance.values[policy].filter(|value| value.1 < glance.workloads());
-            let fewer =
-                fewer.map_or(String::new(), |value| format!(" <small>of {}</small>", value.1));
+            let fewer = glance.values[policy].filter(|value| value.workloads < glance.workloads());
+            let fewer = fewer
+                .map_or(String::new(), |value| format!(" <small>of {}</small>", value.workloads));
             let _ = write!(
                 table,
                 "<td{class}>{}{fewer}</td>",

@@ -71,6 +71,13 @@ pub(super) fn setting(records: &[Record], data: &Data) -> String {
     if seeds > 1 {
         let _ = write!(lead, " {seeds} seeds: plots show their mean, tables each.");
     }
+    if let Some(count) = records.iter().find_map(|record| Some(record.seeds.as_ref()?.count)) {
+        let _ = write!(
+            lead,
+            " Figures are means over {count} seeds with their 95 % intervals; timelines are of the \
+             first seed."
+        );
+    }
     let failed = records.iter().filter(|record| record.error.is_some()).count();
     if failed > 0 {
         let _ =
