@@ -86,16 +86,13 @@ fn mean(path: &str, values: &[&Value], row: &mut SeedsRow) -> Value {
     let numbers: Option<Vec<f64>> = values.iter().map(|value| value.as_f64()).collect();
     // A measure that one of the runs does not have has no mean.
     let Some(numbers) = numbers else { return Value::Null };
-    let count = numbers.len() as f64;
-    let alike = numbers.iter().all(|number| *number == numbers[0]);
-    // A sum of equal numbers may be off by the last digit.
-    let mean = if alike { numbers[0] } else { numbers.iter().sum::<f64>() / count };
+    let Interval { mean, half_width } = Interval::of(&numbers);
     let is_measure = MEASURES.contains(&path)
         || OF_PARTS.iter().any(|(begin, ends)| {
             path.starts_with(begin) && ends.iter().any(|end| path.ends_with(end))
         });
     if is_measure {
-        row.ci95.insert(path.to_owned(), if alike { 0.0 } else { half_width(&numbers, mean) });
+        row.ci95.insert(path.to_owned(), half_width);
     }
     if values.iter().all(|value| value.is_u64()) {
         Value::from(mean.round() as u64)
@@ -104,12 +101,31 @@ fn mean(path: &str, values: &[&Value], row: &mut SeedsRow) -> Value {
     }
 }
 
-/// Half the width of the 95 % interval of a mean; none of a single number, which has no width.
-fn half_width(numbers: &[f64], mean: f64) -> f64 {
-    let freedom = numbers.len() as f64 - 1.0;
-    let Ok(students) = StudentsT::new(0.0, 1.0, freedom) else { return 0.0 };
-    let squares: f64 = numbers.iter().map(|number| (number - mean).powi(2)).sum();
-    students.inverse_cdf(0.975) * (squares / freedom / (freedom + 1.0)).sqrt()
+/// A mean, and how sure it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// The arithmetic mean.
+    pub mean: f64,
+    /// Half the width of its 95 % interval; 0 of a single number, and of numbers that are all alike.
+    pub half_width: f64,
+}
+
+impl Interval {
+    /// Of some numbers, one or more.
+    #[must_use]
+    pub fn of(numbers: &[f64]) -> Self {
+        let first = numbers.first().copied().unwrap_or(f64::NAN);
+        if numbers.iter().all(|number| *number == first) {
+            // A sum of equal numbers may be off by the last digit.
+            return Self { mean: first, half_width: 0.0 };
+        }
+        let (count, freedom) = (numbers.len() as f64, numbers.len() as f64 - 1.0);
+        let mean = numbers.iter().sum::<f64>() / count;
+        let squares: f64 = numbers.iter().map(|number| (number - mean).powi(2)).sum();
+        // Two numbers or more are a sample: there is such a distribution.
+        let t = StudentsT::new(0.0, 1.0, freedom).map_or(f64::NAN, |it| it.inverse_cdf(0.975));
+        Self { mean, half_width: t * (squares / freedom / count).sqrt() }
+    }
 }
 
 #[cfg(test)]

@@ -22,14 +22,18 @@
     width: Math.min(MOST_WIDTH, LEAST_WIDTH + STEP * (drawing.series.length - 1 - series)),
   });
 
+  // The end of a point's interval.
+  const upper = (of) => (of ? of.y + (of.within ?? 0) : null);
+  const lower = (of) => of.y - (of.within ?? 0);
+
   // The panels of a figure have one scale, so that they can be compared.
   function scale(drawing) {
     const at = (panel) => [...new Set(panel.points.flat().map(({ x }) => x))];
-    const values = drawing.panels.flatMap((panel) => at(panel).map((x) => panel.points.map((points) => points.find((of) => of.x === x)?.y ?? null)));
+    const values = drawing.panels.flatMap((panel) => at(panel).map((x) => panel.points.map((points) => upper(points.find((of) => of.x === x)))));
     if (drawing.shape === "bars" || drawing.log_y) return scaleOf({ values, logarithmic: drawing.log_y });
     const all = values.flat().filter((value) => value !== null);
     // Lines and points are not broken: a line that leaves the axes could not be followed.
-    return scaleOf({ values: [[Math.min(...all), Math.max(...all)]] });
+    return scaleOf({ values: [[Math.min(...drawing.panels.flatMap((panel) => panel.points.flat().map(lower))), Math.max(...all)]] });
   }
 
   function draw(element) {
@@ -38,7 +42,8 @@
     const paper = element.closest(".whole .wide") ? PAPER_WIDTH : Math.floor(PAPER_WIDTH / ABREAST) - 10;
     if (drawing.shape === "bars") {
       const values = (points) => panel.names.map((_, place) => points.find(({ x }) => x === place)?.y ?? null);
-      const series = drawing.series.map((name, number) => ({ name: drawing.series.length > 1 ? name : "", color: shaded(number), values: values(panel.points[number]) }));
+      const within = (points) => panel.names.map((_, place) => points.find(({ x }) => x === place)?.within ?? 0);
+      const series = drawing.series.map((name, number) => ({ name: drawing.series.length > 1 ? name : "", color: shaded(number), values: values(panel.points[number]), within: within(panel.points[number]) }));
       drawBars(element, { names: panel.names, series, title: drawing.y_title, scale: scale(drawing), paper, along: drawing.x_title });
       return;
     }
@@ -82,7 +87,7 @@
         nameTextStyle: { ...axis.nameTextStyle, lineHeight: LINE },
       },
       tooltip: { ...options.tooltip, ...(isLines ? { trigger: "axis", axisPointer: { type: "line" } } : {}), formatter: (hit) => tip(drawing, panel, hit) },
-      series: drawing.series.map((name, number) => {
+      series: [...intervals(drawing, panel, min), ...drawing.series.map((name, number) => {
         const points = panel.points[number];
         const { color, symbol, dash, width: lineWidth } = style(drawing, number);
         return {
@@ -95,23 +100,38 @@
           lineStyle: { color, width: lineWidth, type: dash },
           label: { show: named, formatter: ({ data: at }) => wrapped(at.name, nameWidth, 1, 11)[0], position: "right", color: theme().ink, fontSize: 11 },
           labelLayout: { hideOverlap: true },
-          data: points.map(({ x, y, name: called }) => ({ value: [x, y], name: called })),
+          data: points.map(({ x, y, within, name: called }) => ({ value: [x, y], within, name: called })),
         };
-      }),
+      })],
     });
     element.dataset.axis = kind;
   }
 
+  // Upright lines over the intervals of points, a series each.
+  function intervals(drawing, panel, min) {
+    return panel.points.map((points, number) => {
+      const rows = points.filter(({ within }) => within).map((of) => [of.x, Math.max(lower(of), min), upper(of)]);
+      const renderItem = (_, api) => {
+        const [[x, low], [, high]] = [api.coord([api.value(0), api.value(1)]), api.coord([api.value(0), api.value(2)])];
+        const look = { stroke: style(drawing, number).color, lineWidth: 1.2, opacity: 0.7 };
+        const line = (x1, y1, x2, y2) => ({ type: "line", shape: { x1, y1, x2, y2 }, style: look });
+        return { type: "group", children: [line(x, low, x, high), line(x - 3, low, x + 3, low), line(x - 3, high, x + 3, high)] };
+      };
+      return { type: "custom", silent: true, z: 1, data: rows, encode: { x: 0, y: [1, 2] }, renderItem, tooltip: { show: false } };
+    }).filter(({ data: rows }) => rows.length > 0);
+  }
+
   function tip(drawing, panel, hit) {
+    const within = (of) => (of.data.within ? ` ± ${figures(of.data.within)}` : "");
     const y = ({ value }) => value[1];
     const many = (of) => (drawing.series.length > 1 ? `${esc(of.seriesName)}: ` : "");
     const at = (x) => (panel.names ? esc(panel.names[x]) : `${esc(drawing.x_title)} ${Number.isInteger(x) ? x : figures(x)}`);
     if (Array.isArray(hit)) {
-      const rows = hit.filter((of) => y(of) != null).map((of) => `${of.marker}${many(of)}<b>${figures(y(of))}</b>`);
+      const rows = hit.filter((of) => of.seriesType !== "custom" && y(of) != null).map((of) => `${of.marker}${many(of)}<b>${figures(y(of))}</b>${within(of)}`);
       return [`<b>${at(hit[0].value[0])}</b>`, ...rows].join("<br>");
     }
     const called = hit.data.name ? `<b>${esc(hit.data.name)}</b><br>` : "";
-    return `${called}${hit.marker}${many(hit)}${at(hit.value[0])}, ${esc(drawing.y_title)} <b>${figures(hit.value[1])}</b>`;
+    return `${called}${hit.marker}${many(hit)}${at(hit.value[0])}, ${esc(drawing.y_title)} <b>${figures(hit.value[1])}</b>${within(hit)}`;
   }
 
   drawBy(() => {

@@ -19,7 +19,14 @@ pub(crate) fn cells(exhibit: &Exhibit) -> Vec<Vec<String>> {
         Cell::Number(figure) if figure.is_finite() => number(*figure),
         Cell::Number(_) | Cell::Missing => NONE.into(),
     };
-    exhibit.rows.iter().map(|row| row.iter().zip(&whole).map(shown).collect()).collect()
+    let of_row = |(row, cells): (usize, &Vec<Cell>)| {
+        let with_interval = |(column, text): (usize, String)| match exhibit.interval(row, column) {
+            within if within > 0.0 => format!("{text} ±{}", number(within)),
+            _ => text,
+        };
+        cells.iter().zip(&whole).map(shown).enumerate().map(with_interval).collect()
+    };
+    exhibit.rows.iter().enumerate().map(of_row).collect()
 }
 
 /// True if all figures of a column are whole numbers.
@@ -51,6 +58,9 @@ pub fn study(study: &Reproduction, style: Style) -> String {
     if let Some(quick) = quick(study) {
         text.push_str(&wrapped(quick, style.width));
     }
+    if study.seeds.is_some() {
+        text.push_str(&wrapped(&seeds(study), style.width));
+    }
     for experiment in &study.experiments {
         let heading = wrapped(&format!("{}. {}", experiment.number, experiment.title), style.width);
         text.push_str(&format!("\n{heading}{}\n", "═".repeat(longest_line(&heading))));
@@ -76,6 +86,17 @@ pub(crate) const fn quick(study: &Reproduction) -> Option<&'static str> {
         (true, true) => {
             Some("Quick: each case once, for a first look: chance decides several percent.")
         }
+    }
+}
+
+/// Which seeds a study was carried out with.
+pub(crate) fn seeds(study: &Reproduction) -> String {
+    match study.seeds {
+        None => format!("Seed {}.", study.seed),
+        Some(count) => format!(
+            "Figures are means over {count} seeds from {} on, with their 95 % intervals.",
+            study.seed
+        ),
     }
 }
 

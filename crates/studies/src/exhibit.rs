@@ -11,6 +11,10 @@ pub struct Exhibit {
     pub columns: Vec<Column>,
     /// As long as `columns`, each.
     pub rows: Vec<Vec<Cell>>,
+    /// As `rows`, of means over seeds: half the width of the 95 % interval of each figure, 0 of
+    /// names. Empty: they are of one seed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ci95: Vec<Vec<f64>>,
     /// Drawn from the columns.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<Figure>,
@@ -18,6 +22,14 @@ pub struct Exhibit {
     /// into the code.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
+}
+
+impl Exhibit {
+    /// Half the width of a figure's 95 % interval; 0 of names, and of a single seed.
+    #[must_use]
+    pub fn interval(&self, row: usize, column: usize) -> f64 {
+        self.ci95.get(row).and_then(|row| row.get(column)).copied().unwrap_or(0.0)
+    }
 }
 
 /// A column of a table.

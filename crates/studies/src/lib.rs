@@ -12,6 +12,7 @@ mod exhibit;
 mod mclas;
 mod reproduction;
 mod runs;
+mod seeds;
 
 use serde::Serialize;
 
@@ -19,6 +20,7 @@ pub use amc_maturity::live;
 pub use exhibit::{Cell, Column, Exhibit, Figure, Shape};
 pub use reproduction::{CarriedOut, Reproduction};
 pub use runs::{Case, Progress, Runs, StudyError};
+pub use seeds::over_seeds;
 
 /// A published study.
 #[derive(Debug, Serialize)]

@@ -19,6 +19,9 @@ pub struct Reproduction {
     pub quick: bool,
     /// Seed of all that is random.
     pub seed: u64,
+    /// How many seeds, from that one on, figures are means over; `None`: of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seeds: Option<u64>,
     /// What carried it out, as `evenkeel 0.1.0`.
     pub made_by: String,
     /// In the order of their numbers.
@@ -79,6 +82,7 @@ impl Study {
             live: false,
             quick: runs.quick,
             seed: runs.seed,
+            seeds: None,
             made_by: made_by.to_owned(),
             experiments: experiments.iter().map(carry_out).collect::<Result<_, StudyError>>()?,
         })

@@ -6,7 +6,7 @@ use clap::Args;
 use evenkeel_apps::Size;
 use evenkeel_studies::STUDIES;
 
-use super::JobsArgs;
+use super::{JobsArgs, SeedsArgs};
 use crate::parse;
 
 /// Of `reproduce`.
@@ -24,7 +24,7 @@ pub struct ReproduceArgs {
     pub quick: bool,
     /// On this machine, for real, in place of the simulator: the mini-apps, beside what the
     /// simulator says of the same machine (amc-maturity)
-    #[arg(long, conflicts_with_all = ["experiments", "list"])]
+    #[arg(long, conflicts_with_all = ["experiments", "list", "seeds"])]
     pub live: bool,
     /// With --live: this machine as a file [default: $EVENKEEL_MACHINE, else what `evenkeel detect`
     /// finds]
@@ -47,6 +47,9 @@ pub struct ReproduceArgs {
     /// Seed of whatever chance plays in
     #[arg(long, default_value = "1", value_parser = parse::seed, allow_negative_numbers = true)]
     pub seed: u64,
+    /// Seeds.
+    #[command(flatten)]
+    pub seeds: SeedsArgs,
     /// Print one JSON object; with --list one JSON array
     #[arg(long)]
     pub json: bool,
@@ -67,6 +70,7 @@ Examples:
   evenkeel reproduce amc-maturity --quick
   evenkeel reproduce amc-maturity --experiment 2 --html maturity.html
   evenkeel reproduce acfs --json | jq '.experiments[].tables[].title'
+  evenkeel reproduce age-based --seeds 5 --html age.html
   evenkeel reproduce amc-maturity --live --quick
   evenkeel lab --slow 1=3 -- evenkeel reproduce amc-maturity --live --size large
 

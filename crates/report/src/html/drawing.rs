@@ -42,6 +42,9 @@ struct Point {
     /// Along the horizontal axis: a number, or the index of a name.
     x: f64,
     y: f64,
+    /// Half the width of its 95 % interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    within: Option<f64>,
     /// What a single point is called.
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
@@ -88,9 +91,10 @@ impl Drawing {
                     None => value(row, x)?,
                     Some(names) => names.iter().position(|name| *name == text(row, x))? as f64,
                 };
+                let within = Some(exhibit.interval(row, y)).filter(|within| *within > 0.0);
                 let y = value(row, y).filter(|y| has_place(*y))?;
                 let name = (figure.shape == Shape::Points).then(|| text(row, 0).to_owned());
-                Some(Point { x, y, name })
+                Some(Point { x, y, within, name })
             };
             let of_series = |(index, name): (usize, &String)| match series_column {
                 Some(column) => {

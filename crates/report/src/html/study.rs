@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::drawing::{Drawing, Panel};
 use super::escape::text;
 use super::{document, parts};
-use crate::exhibit::{cells, is_text, quick};
+use crate::exhibit::{cells, is_text, quick, seeds};
 
 const PLOTS: &str = include_str!("../../assets/study.js");
 
@@ -68,10 +68,10 @@ fn header(study: &Reproduction) -> String {
     };
     let mut html = format!(
         "<p class=\"lead\">The experiments of <b>{}</b> ({}), {how}. No parameter is fitted to \
-         what it found. Seed {}.</p>\n",
+         what it found. {}</p>\n",
         text(study.study),
         text(study.source),
-        study.seed
+        seeds(study)
     );
     if let Some(quick) = quick(study) {
         let _ = writeln!(html, "<p class=\"note\">{quick}</p>");

@@ -49,6 +49,7 @@ pub fn study(name: &str) -> Reproduction {
         };
     let all = Exhibit {
         title: format!("Speedup and energy of {name}"),
+        ci95: Vec::new(),
         columns: columns.map(|(name, unit)| Column::new(name, unit)).to_vec(),
         figures: vec![
             figure(Shape::Bars, "cores", &["speedup"], Some("program"), Some("policy"), false),
@@ -83,6 +84,7 @@ pub fn study(name: &str) -> Reproduction {
         live: false,
         quick: true,
         seed: 1,
+        seeds: None,
         made_by: name.into(),
         experiments: vec![CarriedOut {
             number: 3,

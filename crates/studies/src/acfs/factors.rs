@@ -179,6 +179,7 @@ fn accuracy_table(rows: Vec<Vec<Cell>>) -> Exhibit {
         ("metrics", ""),
     ];
     Exhibit {
+        ci95: Vec::new(),
         title: "Factors of other programs, window by window".to_owned(),
         columns: columns.map(|(name, unit)| Column::new(name, unit)).to_vec(),
         rows,
@@ -212,6 +213,7 @@ fn predicted_table(machine: &str, rows: Vec<Vec<Cell>>) -> Exhibit {
     figure.panels = Some("estimator".to_owned());
     figure.series = Some("seen on".to_owned());
     Exhibit {
+        ci95: Vec::new(),
         title: format!("{machine}: factors of programs left out of the training, one at a time"),
         columns: columns.map(|name| Column::new(name, "")).to_vec(),
         rows,
@@ -252,6 +254,7 @@ pub(super) fn single_metrics(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     figure.panels = Some("metric".to_owned());
     let columns = ["program", "metric", "value", "factor"].map(|name| Column::new(name, ""));
     Ok(vec![Exhibit {
+        ci95: Vec::new(),
         title: "Overall factor and metrics on a big core".to_owned(),
         columns: columns.to_vec(),
         rows,

@@ -35,6 +35,7 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
     }
     let columns = [("instructions", "10^9"), ("factor", ""), ("mean of its phase", "")];
     Ok(vec![Exhibit {
+        ci95: Vec::new(),
         title: format!("Factor of {} over time", trace.program()),
         columns: columns.map(|(name, unit)| Column::new(name, unit)).to_vec(),
         rows,

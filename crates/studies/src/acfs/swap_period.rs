@@ -101,7 +101,14 @@ pub(super) fn carry_out(runs: &Runs) -> Result<Vec<Exhibit>, StudyError> {
         ..Figure::new(Shape::Lines, title, "threads", variants, "swap period, s")
     };
     let remarks = (0..VARIANTS.len()).map(|variant| spread(&periods, variant)).collect();
-    Ok(vec![Exhibit { title: title.into(), columns, rows, figures: vec![figure], remarks }])
+    Ok(vec![Exhibit {
+        ci95: Vec::new(),
+        title: title.into(),
+        columns,
+        rows,
+        figures: vec![figure],
+        remarks,
+    }])
 }
 
 /// Applications that compute for longer than any run lasts.

@@ -73,6 +73,7 @@ fn measure(
         ..Figure::new(Shape::Points, title, "unfairness", ["ASP"], "ASP")
     };
     let means = Exhibit {
+        ci95: Vec::new(),
         title: title.into(),
         columns: vec![
             Column::new("scheduler", ""),

@@ -205,6 +205,7 @@ fn held_out_table(model: &Model, held_out: &[HeldOut]) -> Exhibit {
     );
     figure.panels = Some("factor".to_owned());
     Exhibit {
+        ci95: Vec::new(),
         title: "Factors of programs that were left out".to_owned(),
         columns: ["program", "factor", "observed", "predicted"].map(column).to_vec(),
         rows: held_out.iter().map(row).collect(),

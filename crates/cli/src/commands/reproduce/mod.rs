@@ -5,7 +5,7 @@ mod live;
 use std::path::PathBuf;
 
 use evenkeel_report::{html, study as tables};
-use evenkeel_studies::{Experiment, Reproduction, Runs, STUDIES, Study, find};
+use evenkeel_studies::{Experiment, Reproduction, Runs, STUDIES, Study, find, over_seeds};
 
 use crate::args::reproduce::ReproduceArgs;
 use crate::commands::{page, records, runs};
@@ -35,21 +35,39 @@ pub fn run(args: &ReproduceArgs) -> Result {
         study.chosen(&args.experiments).map_err(|unknown| no_experiment(study, unknown))?;
     let files = Files::begin(args)?;
 
+    let reproduction = carry_out(study, &experiments, args)?;
+    tell(&reproduction, args.json, files)
+}
+
+/// The study, with as many seeds as asked for.
+fn carry_out(
+    study: &Study,
+    experiments: &[&Experiment],
+    args: &ReproduceArgs,
+) -> Result<Reproduction> {
+    let threads = runs::threads(args.jobs)?;
     let bar = progress::bar(0, "runs");
     let advanced = |done: u64, of: u64| {
         bar.set_length(of);
         bar.set_position(done);
     };
-    let begun = |experiment: &Experiment| {
-        bar.reset();
-        bar.set_prefix(format!("experiment {} ", experiment.number));
-    };
-    let of_study = Runs::new(args.quick, args.seed, &advanced);
-    let threads = runs::threads(args.jobs)?;
-    let reproduction = threads.install(|| study.carry_out(&experiments, &of_study, MADE_BY, begun));
+    let count = u64::from(args.seeds.seeds.unwrap_or(1));
+    let mut all = Vec::new();
+    for more in 0..count {
+        let seed = args.seed.checked_add(more).ok_or_else(|| {
+            Failure::usage(format!("--seeds: no seed is greater than {}", u64::MAX))
+        })?;
+        let of_seed = if count > 1 { format!("seed {seed}, ") } else { String::new() };
+        let begun = |experiment: &Experiment| {
+            bar.reset();
+            bar.set_prefix(format!("{of_seed}experiment {} ", experiment.number));
+        };
+        let of_study = Runs::new(args.quick, seed, &advanced);
+        let done = threads.install(|| study.carry_out(experiments, &of_study, MADE_BY, begun));
+        all.push(done.map_err(|error| Failure::Failed(error.into()))?);
+    }
     bar.finish_and_clear();
-    let reproduction = reproduction.map_err(|error| Failure::Failed(error.into()))?;
-    tell(&reproduction, args.json, files)
+    over_seeds(&all).ok_or_else(|| Failure::usage("--seeds: no seed"))
 }
 
 /// Files that were asked for.

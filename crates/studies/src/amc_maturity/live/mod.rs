@@ -92,6 +92,7 @@ pub fn reproduction(
         live: true,
         quick: runs.quick,
         seed: runs.seed,
+        seeds: None,
         made_by: made_by.to_owned(),
         experiments: vec![CarriedOut {
             number: 1,

@@ -52,6 +52,7 @@ pub(super) fn speedups(
         "speedup over one slow core",
     );
     Exhibit {
+        ci95: Vec::new(),
         title: format!("{title}, {} ({})", machine.name, machine.cores_label()),
         columns,
         rows,
@@ -165,6 +166,7 @@ pub(super) fn beside(
         )
     };
     Exhibit {
+        ci95: Vec::new(),
         title: "Speedup, measured and simulated".into(),
         columns: vec![
             Column::new(PROGRAM, ""),
