@@ -26,6 +26,7 @@ const WORDS: &[(&str, &str)] = &[
     ("evenkeel-runtime", "tasks and loops"),
     ("evenkeel-sim", "the simulator"),
     ("evenkeel-studies", "published experiments"),
+    ("evenkeel-sweep", "grids of runs"),
     ("evenkeel-vm", "the hybrid VM lab"),
 ];
 

@@ -157,7 +157,10 @@ impl<'a> Runs<'a> {
         workload: &str,
         size: f64,
     ) -> Result<Vec<Application>, StudyError> {
-        Ok(programs::load(workload, &Context { size, seed: self.seed, ..Context::new(machine) })?)
+        Ok(programs::load(
+            workload,
+            &Context { size, seed: self.seed.into(), ..Context::new(machine) },
+        )?)
     }
 
     /// Programs on the whole of a machine, under a policy as it is.

@@ -20,9 +20,9 @@ use evenkeel_sim::{Config, NoListener};
 use evenkeel_sweep::{Begin, Case, Grid, Shard, Sweep, Value, Watch, words};
 
 const THREADS: usize = 2;
-const ROUNDS: usize = 7;
+const ROUNDS: usize = 5;
 /// Seeds of the grid whose time is measured.
-const SEEDS: u32 = 50;
+const SEEDS: u32 = 200;
 /// Seeds of those whose memory is: 108,000 and 1,080,000 cases.
 const SEEDS_OF_MEMORY: [u32; 2] = [500, 5_000];
 /// Given as an argument, with a number of seeds: sweep that grid, and say the most memory.
@@ -63,14 +63,15 @@ fn ready(grid: &Grid) -> Vec<Ready> {
         let machine = machines
             .entry(text("machine"))
             .or_insert_with_key(|name| Arc::new(evenkeel_files::machines::load(name).unwrap()));
-        let (size, seed) = (text("size").parse().unwrap(), text("seed").parse().unwrap());
+        let size = text("size").parse().unwrap();
+        let seed: u64 = text("seed").parse().unwrap();
         let names = match case.get("workload").unwrap() {
             Value::Together(names) => names.clone(),
             name => vec![name.to_string()],
         };
         let key = format!("{} {names:?} {size} {seed}", machine.name);
         let apps = workloads.entry(key).or_insert_with(|| {
-            let context = Context { size, seed, ..Context::new(machine) };
+            let context = Context { size, seed: seed.into(), ..Context::new(machine) };
             let apps = names.iter().flat_map(|name| programs::load(name, &context).unwrap());
             Arc::new(apps.collect())
         });

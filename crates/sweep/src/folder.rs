@@ -140,7 +140,8 @@ impl Folder {
         is_whole(&self.path.join(file)).unwrap_or(false)
     }
 
-    /// Writes a file, whole or not at all.
+    /// Writes a file, whole or not at all, whatever ends this process. It does not wait for the disk:
+    /// what a machine without power leaves of a part has no end, and is made again.
     ///
     /// # Errors
     /// The file system refuses; then nothing is left behind.
@@ -155,8 +156,6 @@ impl Folder {
             .tempfile_in(parent)
             .map_err(refused)?;
         temporary.write_all(bytes).map_err(refused)?;
-        // Renamed before its content is on the disk, it could be there and empty after a crash.
-        temporary.as_file().sync_all().map_err(refused)?;
         temporary.persist(&target).map_err(|error| refused(error.error)).map(drop)
     }
 

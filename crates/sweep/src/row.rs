@@ -157,11 +157,16 @@ columns! {
 }
 
 /// Axes that all tables have a column for, or a folder.
-const ALWAYS: [&str; 8] =
-    ["machine", "policy", "cores", "workload", "size", "seed", "estimator", "governor"];
+const ALWAYS: [&str; 7] =
+    ["machine", "policy", "workload", "size", "seed", "estimator", "governor"];
+
+/// The column of an axis: `cores` is what is in use, `cores_asked` what the axis says.
+pub(crate) fn column_of(axis: &str) -> String {
+    if axis == "cores" { "cores_asked".to_owned() } else { axis.replace('-', "_") }
+}
 
 /// The columns that every table has, in order. After them come those of the grid's other axes,
-/// by the axes' names: `acfs.swap`.
+/// by the axes' names: `acfs.swap`, `cores_asked`.
 pub fn columns() -> impl Iterator<Item = ColumnInfo> {
     COLUMNS.iter().map(|(info, _)| *info)
 }
@@ -194,7 +199,7 @@ pub(crate) fn table(grid: &Grid, cases: &[(Case, Record)]) -> Table {
         table = table.with(info.name, column);
     }
     for (axis, values) in grid.axes().filter(|(axis, _)| !ALWAYS.contains(axis)) {
-        table = table.with(&axis.replace('-', "_"), axis_column(axis, values, &rows));
+        table = table.with(&column_of(axis), axis_column(axis, values, &rows));
     }
     table
 }

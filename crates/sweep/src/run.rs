@@ -19,18 +19,19 @@ use crate::grid::is_knob_of;
 use crate::shared::Shared;
 use crate::words::{self, PolicySpec};
 
-/// Most workloads that are kept. Ours.
-const MOST_WORKLOADS: usize = 4_096;
+/// Most workloads that are kept: parts of all policies go through the same ones side by side, with
+/// at most a thousand of them each. Ours.
+const MOST_WORKLOADS: usize = 2_048;
 /// Most results of runs alone that are kept. Ours.
-const MOST_ALONE: usize = 65_536;
+const MOST_ALONE: usize = 8_192;
 
 /// What cases share: machines, workloads, and runs of applications alone, each made once.
 pub struct Runs {
     machines: Shared<MachineKey, OnMachine>,
     estimators: Shared<String, Estimator>,
     workloads: Shared<WorkloadKey, Arc<Workload>>,
-    /// Of each workload that of the first seed that came: most do not depend on it.
-    of_any_seed: Shared<WorkloadKey, Arc<Workload>>,
+    /// Workloads that are the same for all seeds; `None`: it is not.
+    of_any_seed: Shared<WorkloadKey, Option<Arc<Workload>>>,
     alone: Shared<AloneKey, Vec<Alone>>,
     made: AtomicU64,
 }
@@ -178,15 +179,27 @@ impl Runs {
         key: &WorkloadKey,
         on: &OnMachine,
     ) -> Result<Arc<Workload>, String> {
-        let workload = self.workloads.get(key.clone(), || {
-            let apps = load(key, on)?;
-            let new = |apps| {
-                let number = self.made.fetch_add(1, Ordering::Relaxed);
-                Arc::new(Workload { number, apps })
-            };
-            let any_seed = WorkloadKey { seed: 0, ..key.clone() };
-            let known = self.of_any_seed.get(any_seed, || Ok(new(apps.clone())))?;
-            Ok(if known.apps == apps { Arc::clone(&known) } else { new(apps) })
+        let make = || {
+            let (apps, has_chance) = load(key, on)?;
+            let number = self.made.fetch_add(1, Ordering::Relaxed);
+            Ok::<_, String>((Arc::new(Workload { number, apps }), has_chance))
+        };
+        let mut of_this_seed = None;
+        let any_seed = WorkloadKey { seed: 0, ..key.clone() };
+        let of_any_seed = self.of_any_seed.get(any_seed, || {
+            let (workload, has_chance) = make()?;
+            if !has_chance {
+                return Ok(Some(workload));
+            }
+            of_this_seed = Some(workload);
+            Ok(None)
+        })?;
+        if let Some(workload) = &*of_any_seed {
+            return Ok(Arc::clone(workload));
+        }
+        let workload = self.workloads.get(key.clone(), || match of_this_seed {
+            Some(workload) => Ok(workload),
+            None => Ok(make()?.0),
         })?;
         Ok(Arc::clone(&workload))
     }
@@ -207,9 +220,10 @@ impl Runs {
     }
 }
 
-fn load(key: &WorkloadKey, on: &OnMachine) -> Result<Vec<Application>, String> {
-    let size = f64::from_bits(key.size);
-    let context = Context { size, threads: key.threads, seed: key.seed, ..Context::new(&on.used) };
+/// The applications, and whether chance played in making them.
+fn load(key: &WorkloadKey, on: &OnMachine) -> Result<(Vec<Application>, bool), String> {
+    let (size, seed) = (f64::from_bits(key.size), key.seed.into());
+    let context = Context { size, threads: key.threads, seed, ..Context::new(&on.used) };
     let mut apps = Vec::new();
     for name in &key.names {
         apps.extend(programs::load(name, &context).map_err(|error| error.to_string())?);
@@ -218,7 +232,7 @@ fn load(key: &WorkloadKey, on: &OnMachine) -> Result<Vec<Application>, String> {
         let given = give_characters(&mut apps, &on.whole, key.seed);
         given.ok_or("not all kinds of the machine say how they are built")?;
     }
-    Ok(apps)
+    Ok((apps, key.has_characters || context.seed.is_used()))
 }
 
 /// The policy of a case, with its knobs: those given with its name, then those of axes.

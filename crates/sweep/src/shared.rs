@@ -4,17 +4,45 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What has been made, by what it was made of. A failure is kept as well. When it is full, all of
-/// it is forgotten: the grid's order comes back to little that it has left.
+/// What has been made, by what it was made of. A failure is kept as well. What was used least lately
+/// is forgotten, half of all at a time.
 pub(crate) struct Shared<K, V> {
-    made: Mutex<HashMap<K, Result<Arc<V>, String>>>,
+    made: Mutex<Generations<K, V>>,
+    /// Most of one generation.
     most: usize,
 }
 
-impl<K: Clone + Eq + Hash, V> Shared<K, V> {
+type Made<V> = Result<Arc<V>, String>;
+
+/// What was used lately, and what was used before that.
+struct Generations<K, V> {
+    new: HashMap<K, Made<V>>,
+    old: HashMap<K, Made<V>>,
+}
+
+impl<K: Eq + Hash, V> Generations<K, V> {
+    fn get(&mut self, key: &K, most: usize) -> Option<Made<V>> {
+        if let Some(known) = self.new.get(key) {
+            return Some(known.clone());
+        }
+        let (key, known) = self.old.remove_entry(key)?;
+        self.put(key, known.clone(), most);
+        Some(known)
+    }
+
+    fn put(&mut self, key: K, made: Made<V>, most: usize) {
+        if self.new.len() >= most {
+            self.old = std::mem::take(&mut self.new);
+        }
+        self.new.insert(key, made);
+    }
+}
+
+impl<K: Eq + Hash, V> Shared<K, V> {
     /// Room for so many.
     pub fn with_room(most: usize) -> Self {
-        Self { made: Mutex::default(), most }
+        let made = Generations { new: HashMap::new(), old: HashMap::new() };
+        Self { made: Mutex::new(made), most: most.div_ceil(2) }
     }
 
     /// What is known, or what is made now.
@@ -23,16 +51,13 @@ impl<K: Clone + Eq + Hash, V> Shared<K, V> {
     /// Those of making it.
     pub fn get(&self, key: K, make: impl FnOnce() -> Result<V, String>) -> Result<Arc<V>, String> {
         let known = || self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = known().get(&key) {
-            return known.clone();
+        if let Some(known) = known().get(&key, self.most) {
+            return known;
         }
         // Made without the lock: two that begin at once make it twice, and no other waits.
         let made = make().map(Arc::new);
-        let mut known = known();
-        if known.len() >= self.most {
-            known.clear();
-        }
-        known.entry(key).or_insert(made).clone()
+        known().put(key, made.clone(), self.most);
+        made
     }
 }
 
@@ -41,19 +66,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thing_is_made_once_until_there_is_no_room_and_a_failure_stays_one() {
-        let shared = Shared::with_room(2);
-        let mut made = 0;
+    fn a_thing_is_made_once_while_it_is_used_and_a_failure_stays_one() {
+        let shared = Shared::with_room(4);
+        let mut made = Vec::new();
         let mut get = |key: u32| {
-            shared.get(key, || {
-                made += 1;
+            let made = shared.get(key, || {
+                made.push(key);
                 if key == 0 { Err("none".to_owned()) } else { Ok(key) }
-            })
+            });
+            made.map(|it| *it)
         };
-        assert_eq!((get(0), get(1).map(|it| *it)), (Err("none".to_owned()), Ok(1)));
-        assert_eq!((get(0), get(1).map(|it| *it)), (Err("none".to_owned()), Ok(1)));
-        assert_eq!(get(2).map(|it| *it), Ok(2));
-        assert_eq!(get(1).map(|it| *it), Ok(1));
-        assert_eq!(made, 4);
+        for key in [0, 1, 0, 1, 2, 3] {
+            assert_eq!(get(key), if key == 0 { Err("none".to_owned()) } else { Ok(key) });
+        }
+        // 1 is used again, 0 is not; 4 and 5 take the place of what was used least lately.
+        for key in [1, 4, 5, 1, 0] {
+            let _ = get(key);
+        }
+        assert_eq!(made, [0, 1, 2, 3, 4, 5, 0]);
     }
 }

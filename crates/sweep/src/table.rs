@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use parquet::basic::{LogicalType, Repetition, Type as PhysicalType};
+use parquet::basic::{Compression, LogicalType, Repetition, Type as PhysicalType};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 
@@ -109,7 +109,11 @@ impl Table {
         let fields = self.columns.iter().map(|(name, column)| column.field(name).map(Arc::new));
         let fields = fields.collect::<Result<_, _>>()?;
         let schema = Arc::new(Type::group_type_builder("evenkeel").with_fields(fields).build()?);
-        let properties = WriterProperties::builder().set_created_by("evenkeel".to_owned()).build();
+        let properties = WriterProperties::builder()
+            .set_created_by("evenkeel".to_owned())
+            .set_compression(Compression::SNAPPY)
+            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .build();
         let mut bytes = Vec::new();
         let mut writer = SerializedFileWriter::new(&mut bytes, schema, Arc::new(properties))?;
         let mut rows = writer.next_row_group()?;

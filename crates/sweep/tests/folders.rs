@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use evenkeel_sweep::{Begin, Grid, Shard, Sweep, Watch};
+use evenkeel_sweep::{Begin, Grid, Results, Shard, Sweep, Value, Watch};
 use proptest::prelude::*;
 
 const GRID: &str = "[axes]\nmachine = [\"quickia\", \"odroid-xu3\"]\n\
@@ -164,4 +164,32 @@ fn a_file_that_the_grid_names_must_be_what_it_was() {
     fs::write(&machine, text + "\n# Another one.\n").unwrap();
     let error = sweep().folder(&to, Begin::Resume).map(drop).unwrap_err().to_string();
     assert!(error.contains("board.toml has changed since"), "{error}");
+}
+
+#[test]
+fn what_is_written_is_read_back_by_its_place_in_the_grid() {
+    let (sweep, to) = (sweep(), tempfile::tempdir().unwrap());
+    carry_out(&sweep, to.path(), &all(&sweep), 2);
+    let results = Results::read(to.path()).unwrap();
+    let axes: Vec<(String, Vec<Value>)> =
+        results.axes().map(|(axis, values)| (axis.to_owned(), values.to_vec())).collect();
+    let mut read: Vec<String> = Vec::new();
+    for case in &results.cases {
+        let values = axes.iter().zip(&case.places).filter_map(|((axis, values), place)| {
+            Some(format!("{axis}={}", values[(*place)? as usize]))
+        });
+        let of_file = case.has_failed == case.measures[0].is_none();
+        assert!(of_file && case.measures[0].is_none_or(|time| time > 0.0));
+        read.push(values.collect::<Vec<_>>().join(" "));
+    }
+    let of = |case: evenkeel_sweep::Case| {
+        let values = case.values().map(|(axis, value)| format!("{axis}={value}"));
+        values.collect::<Vec<_>>().join(" ")
+    };
+    let mut cases: Vec<String> = sweep.grid().cases().map(of).collect();
+    (read.sort(), cases.sort());
+    assert_eq!(read, cases);
+    assert_eq!(results.parts, sweep.parts() as u64);
+    let nothing = Results::read(&to.path().join("results")).unwrap_err().to_string();
+    assert!(nothing.contains("no folder of a sweep: manifest.json"), "{nothing}");
 }

@@ -28,7 +28,8 @@ fn the_schema_file_lists_the_columns_that_tables_have() {
         ],
         "columns": columns,
         "further": "a column for each other axis of the grid, of the name of the axis with _ for \
-                    -: acfs.swap, decision_latency; null where it does not apply",
+                    -: acfs.swap, decision_latency; cores_asked for cores; null where it does not \
+                    apply",
     });
     let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
     let file = root().join("schema/sweep.schema.json");

@@ -66,7 +66,7 @@ pub fn canonical(name: &str) -> String {
 /// # Errors
 /// There is none, or it is not one.
 pub fn load(name: &str, scale: &ScaleArgs, machine: &Machine) -> Result<Vec<Application>> {
-    let (size, seed, iterations) = (scale.size, scale.seed, scale.iterations);
+    let (size, seed, iterations) = (scale.size, scale.seed.into(), scale.iterations);
     let context = Context { machine, threads: scale.workers, size, seed, iterations };
     if name == stdin::NAME {
         let bytes = stdin::read("workload", programs::MOST_FILE_BYTES)?;

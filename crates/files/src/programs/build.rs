@@ -1,5 +1,7 @@
 //! Builds an application: numbers objects as they are made, and keeps equal programs once.
 
+use std::cell::Cell;
+
 use std::sync::Arc;
 
 use evenkeel_machine::{Machine, Work};
@@ -24,7 +26,7 @@ const TASK_CREATE: Work = Work(1_500);
 const TASK_TAKE: Work = Work(500);
 
 /// What a workload is built for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Context<'a> {
     /// The machine, or the part of one, in use.
     pub machine: &'a Machine,
@@ -33,15 +35,43 @@ pub struct Context<'a> {
     /// Scales the amount of work (frames, runs, iterations; never the grain). Above 0.
     pub size: f64,
     /// Seeds what is irregular in a program, such as the lengths of short phases.
-    pub seed: u64,
+    pub seed: Seed,
     /// True if programs of rt-app files report the iterations of their phases.
     pub iterations: bool,
+}
+
+/// A seed that knows whether anything was made with it: a program that was made without is the same
+/// for all seeds.
+#[derive(Clone, Debug)]
+pub struct Seed {
+    value: u64,
+    is_used: Cell<bool>,
+}
+
+impl Seed {
+    /// The seed, to make something with it.
+    pub(super) fn take(&self) -> u64 {
+        self.is_used.set(true);
+        self.value
+    }
+
+    /// True if something was made with it.
+    #[must_use]
+    pub fn is_used(&self) -> bool {
+        self.is_used.get()
+    }
+}
+
+impl From<u64> for Seed {
+    fn from(value: u64) -> Self {
+        Self { value, is_used: Cell::new(false) }
+    }
 }
 
 impl<'a> Context<'a> {
     /// At full size, with as many threads as cores.
     pub fn new(machine: &'a Machine) -> Self {
-        Self { machine, threads: None, size: 1.0, seed: 1, iterations: false }
+        Self { machine, threads: None, size: 1.0, seed: Seed::from(1), iterations: false }
     }
 
     /// Worker threads by default.

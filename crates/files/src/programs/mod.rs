@@ -19,7 +19,7 @@ mod registry;
 mod shipped;
 mod system;
 
-pub use build::Context;
+pub use build::{Context, Seed};
 pub use entry::{KnobInfo, WorkloadInfo};
 pub use error::WorkloadError;
 pub use parsec::big_little_ratio;

@@ -15,7 +15,7 @@ fn machine() -> Machine {
 
 fn made(spec: &str, size: f64, seed: u64) -> Vec<Application> {
     let machine = machine();
-    load(spec, &Context { size, seed, ..Context::new(&machine) }).unwrap()
+    load(spec, &Context { size, seed: seed.into(), ..Context::new(&machine) }).unwrap()
 }
 
 fn carried_out(apps: &[Application], name: &str, listener: &mut impl Listener) -> Outcome {

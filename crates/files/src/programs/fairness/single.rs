@@ -280,9 +280,9 @@ impl Single {
             .collect();
         let total = self.small_s * SMALL_HZ * self.ipc * ctx.size;
         let rounds = ((self.small_s * ctx.size / self.round_s).round() as u64).max(1);
-        let mut lengths = Lengths::new(ctx.seed, self.name);
-        let mut relative =
-            |share: f64| share * if self.rhythm == Irregular { lengths.next() } else { 1.0 };
+        let is_irregular = self.rhythm == Irregular;
+        let mut lengths = is_irregular.then(|| Lengths::new(ctx.seed.take(), self.name));
+        let mut relative = |share: f64| share * lengths.as_mut().map_or(1.0, Lengths::next);
         let pieces: Vec<(PhaseId, f64)> = (0..rounds)
             .flat_map(|_| {
                 phases

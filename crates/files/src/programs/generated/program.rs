@@ -90,7 +90,7 @@ impl Crew {
 /// Makes the program. The row is valid: at least one thread and one group, no more groups than
 /// threads.
 pub(super) fn make(name: &str, row: &Row, manner: &Manner, ctx: &Context) -> Application {
-    let mut random = SplitMix64::named(ctx.seed, name);
+    let mut random = SplitMix64::named(ctx.seed.take(), name);
     let crew = Crew::new(row, manner, &mut random);
     let mut builder = Builder::new(name);
     let phase = builder.phase(Phase::new(name, Scaling::Capacity));

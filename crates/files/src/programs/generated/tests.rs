@@ -14,7 +14,7 @@ fn machine() -> Machine {
 
 fn made_with(spec: &str, seed: u64) -> Application {
     let machine = machine();
-    let mut apps = load(spec, &Context { seed, ..Context::new(&machine) }).unwrap();
+    let mut apps = load(spec, &Context { seed: seed.into(), ..Context::new(&machine) }).unwrap();
     assert_eq!(apps.len(), 1, "{spec}");
     apps.remove(0)
 }
