@@ -269,3 +269,109 @@ fn a_disk_that_is_full_is_one_line_and_the_rest_is_made_later() {
     place.ended(&["--resume"]).done();
     assert_eq!(place.parts(), whole.parts());
 }
+
+#[test]
+fn a_page_shows_policies_by_axis_trade_offs_knobs_and_where_each_is_best() {
+    let place = Place::with(&format!("{GRID}\nestimator = [\"oracle\", \"modelled=0.3\"]\n"));
+    place.ended(&[]).done();
+    let (out, page) = (place.path("out"), place.path("page.html"));
+    let shown = evenkeel(&["report", &out, "-o", &page, "--json"]).done().json();
+    let titles: Vec<&str> = shown["exhibits"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["title"].as_str().unwrap())
+        .collect();
+    for wanted in [
+        "Policies, with the knobs",
+        "By machine",
+        "By workload",
+        "By estimator",
+        "Trade-offs",
+        "How much acfs.swap matters: relative to 200",
+        "Which policy is best where",
+    ] {
+        assert!(titles.iter().any(|title| title.starts_with(wanted)), "{wanted}: {titles:?}");
+    }
+    let policies = &shown["exhibits"][0];
+    assert_eq!(policies["rows"][0][0], "linux");
+    assert!(policies["rows"][0].as_array().unwrap()[1..].iter().all(|ratio| *ratio == 1.0));
+    let html = std::fs::read_to_string(&page).unwrap();
+    assert!(
+        html.contains("48 cases: 8 settings, 3 policies with their knobs"),
+        "{}",
+        shown["lead"]
+    );
+    assert!(html.contains("Best in time: ") && html.contains("Means over 2 seeds"));
+
+    let wrong = evenkeel(&["report", &out, "--baseline", "gts", "--json"]);
+    assert_eq!(wrong.code, 2);
+    assert!(wrong.stderr.contains("no policy 'gts' found, expected linux, acfs:uf=1.2"));
+    let home = place.path("");
+    let none = evenkeel(&["report", &home, "--json"]);
+    assert!(none.code == 2 && none.stderr.contains("no folder of a sweep: manifest.json"));
+}
+
+#[test]
+fn a_page_is_made_of_records_too_and_what_is_none_is_told_with_its_place() {
+    let home = tempfile::tempdir().unwrap();
+    let [runs, page, other] =
+        ["runs.json", "page.html", "other.json"].map(|name| home.path().join(name));
+    let [runs, page, other] = [&runs, &page, &other].map(|path| path.to_str().unwrap());
+    let args = ["compare", "-m", "quickia", "-w", "mcf", "--size", "0.01", "-p", "linux,hsp"];
+    evenkeel(&[&args[..], &["-o", runs]].concat()).done();
+    evenkeel(&["report", runs, "-o", page]).done();
+    assert!(std::fs::read_to_string(page).unwrap().contains("2 policies on quickia"));
+    std::fs::write(other, "[{\"a\": 1}]").unwrap();
+    let ended = evenkeel(&["report", runs, other, "-o", page]);
+    assert_eq!(ended.code, 2);
+    assert!(ended.stderr.contains("other.json:1:9: expected result records"), "{}", ended.stderr);
+}
+
+#[test]
+fn several_seeds_are_means_with_intervals_which_a_schema_knows() {
+    let args = [
+        "compare",
+        "-m",
+        "quickia",
+        "-w",
+        "generated",
+        "--size",
+        "0.01",
+        "-p",
+        "linux,hsp",
+        "--seeds",
+        "4",
+    ];
+    let records = evenkeel(&[&args[..], &["--json"]].concat()).done().json();
+    for record in records.as_array().unwrap() {
+        crate::assert_valid(record);
+        assert_eq!(record["seeds"]["count"], 4);
+    }
+    let single: Vec<f64> = ["1", "2", "3", "4"]
+        .map(|seed| {
+            let run = ["simulate", "-m", "quickia", "-w", "generated", "--size", "0.01"];
+            let run = [&run[..], &["-p", "linux", "--seed", seed, "--json"]].concat();
+            evenkeel(&run).done().json()["makespan_s"].as_f64().unwrap()
+        })
+        .to_vec();
+    let mean = single.iter().sum::<f64>() / 4.0;
+    assert!((records[0]["makespan_s"].as_f64().unwrap() / mean - 1.0).abs() < 1e-9);
+    assert!(records[0]["seeds"]["ci95"]["makespan_s"].as_f64().unwrap() > 0.0);
+    let table = evenkeel(&args).done().stdout;
+    assert!(table.contains(" ±"), "{table}");
+    let jobs =
+        |jobs: &'static str| evenkeel(&[&args[..], &["--jobs", jobs]].concat()).done().stdout;
+    assert_eq!(jobs("1"), jobs("3"));
+
+    let alike = ["compare", "-m", "quickia", "-w", "mcf", "--size", "0.01", "-p", "linux,hsp"];
+    let alike = evenkeel(&[&alike[..], &["--seeds", "3"]].concat()).done();
+    assert!(alike.stderr.contains("no chance plays in these runs"), "{}", alike.stderr);
+    let study = ["reproduce", "age-based", "--quick", "-e", "1", "--seeds", "2"];
+    let study = evenkeel(&study).done().stdout;
+    assert!(study.contains("Figures are means over 2 seeds from 1 on"), "{study}");
+    let advice =
+        ["advise", "-m", "quickia", "-w", "generated", "--size", "0.01", "-p", "linux,hsp"];
+    let advice = evenkeel(&[&advice[..], &["--seeds", "3", "--json"]].concat()).done().json();
+    assert!(advice["ranking"][0]["time"]["ci95"].as_f64().is_some(), "{advice}");
+}

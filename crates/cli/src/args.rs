@@ -5,6 +5,7 @@ pub mod advise;
 pub mod factors;
 pub mod live;
 pub mod project;
+pub mod report;
 pub mod reproduce;
 pub mod sweep;
 pub mod vm;
@@ -134,6 +135,9 @@ A run that fails is listed as failed; the command fails where all do.")]
     /// Carry out a grid of runs: machines, workloads, policies, knobs, seeds
     #[command(after_help = sweep::HELP)]
     Sweep(sweep::SweepArgs),
+    /// Write a page of results that are there: of a sweep, or of result records
+    #[command(after_help = report::HELP)]
+    Report(report::ReportArgs),
     /// Carry out a published study again, in the simulator or on this machine: its tables and
     /// figures
     #[command(after_help = reproduce::help())]

@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => commands::compare::run(&args),
         Command::Advise(args) => commands::advise::run(&args),
         Command::Sweep(args) => commands::sweep::run(&args),
+        Command::Report(args) => commands::report::run(&args),
         Command::Reproduce(args) => commands::reproduce::run(&args),
         Command::Lab(args) => {
             return commands::lab::run(&args).unwrap_or_else(|failure| failure.report());

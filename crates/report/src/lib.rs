@@ -9,6 +9,7 @@ pub mod html;
 mod labels;
 pub mod perfetto;
 pub mod rtapp;
+pub mod sweep;
 pub mod table;
 mod timeline;
 mod verdict;

@@ -56,6 +56,12 @@ impl Manifest {
         })
     }
 
+    /// The grid's name, if it has one.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.grid.name.as_deref()
+    }
+
     /// The manifest in a text.
     ///
     /// # Errors

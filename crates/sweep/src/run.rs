@@ -23,7 +23,7 @@ use crate::words::{self, PolicySpec};
 /// at most a thousand of them each. Ours.
 const MOST_WORKLOADS: usize = 2_048;
 /// Most results of runs alone that are kept. Ours.
-const MOST_ALONE: usize = 8_192;
+const MOST_ALONE: usize = 2_048;
 
 /// What cases share: machines, workloads, and runs of applications alone, each made once.
 pub struct Runs {

@@ -13,6 +13,7 @@ mod page;
 pub mod policies;
 pub mod record;
 mod records;
+pub mod report;
 pub mod reproduce;
 mod runs;
 pub mod sensors;
