@@ -106,7 +106,7 @@ fn mean(path: &str, values: &[&Value], row: &mut SeedsRow) -> Value {
 pub struct Interval {
     /// The arithmetic mean.
     pub mean: f64,
-    /// Half the width of its 95 % interval; 0 of a single number, and of numbers that are all alike.
+    /// Half the width of its 95 % interval; 0 of a single number, and of numbers all alike.
     pub half_width: f64,
 }
 

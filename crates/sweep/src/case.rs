@@ -34,7 +34,7 @@ impl Case {
     #[must_use]
     pub fn canonical(&self) -> String {
         let mut values: Vec<_> = self.values.iter().collect();
-        values.sort_by(|(a, _), (b, _)| a.cmp(b));
+        values.sort_by_key(|(axis, _)| *axis);
         let sorted: IndexMap<&String, &Value> = values.into_iter().collect();
         // Numbers are finite and keys are text: there is nothing to fail.
         serde_json::to_string(&sorted).unwrap_or_default()

@@ -1,7 +1,8 @@
 //! Cases of a grid by number: found one by one, and never held all at once.
 //!
 //! A block is the cases of one machine under one policy. Its places are counted like the digits of
-//! a number, of which each wheel is one. A wheel that only has knobs of other policies stands still.
+//! a number, of which each wheel is one. A wheel that has knobs of other policies alone stands
+//! still.
 
 use indexmap::IndexSet;
 

@@ -140,8 +140,8 @@ impl Folder {
         is_whole(&self.path.join(file)).unwrap_or(false)
     }
 
-    /// Writes a file, whole or not at all, whatever ends this process. It does not wait for the disk:
-    /// what a machine without power leaves of a part has no end, and is made again.
+    /// Writes a file, whole or not at all, whatever ends this process. It does not wait for the
+    /// disk: what a machine without power leaves of a part has no end, and is made again.
     ///
     /// # Errors
     /// The file system refuses; then nothing is left behind.

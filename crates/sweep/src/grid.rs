@@ -224,7 +224,7 @@ impl Grid {
         }
         check_knobs(&axes, file)?;
         let (exclude, conditions) = conditions(&document.exclude, &axes, file)?;
-        let zip = document.zip.into_iter().map(|zip| zip.axes).collect();
+        let zip: Vec<_> = document.zip.into_iter().map(|zip| zip.axes).collect();
         let wheels = wheels(&axes, &zip, file)?;
         let written = Written { name: document.name, axes, zip, exclude };
         Self { written, wheels, exclude: conditions, blocks: Vec::new() }.counted(file)
@@ -382,7 +382,7 @@ fn conditions(
 /// Axes by what moves together: that of machines first, then that of policies, then in order.
 fn wheels(
     axes: &IndexMap<String, Vec<Value>>,
-    zips: &Vec<Vec<String>>,
+    zips: &[Vec<String>],
     file: &str,
 ) -> Result<Vec<Wheel>, GridError> {
     let error = |what: String| GridError::Zip { file: file.to_owned(), what };

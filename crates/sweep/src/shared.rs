@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What has been made, by what it was made of. A failure is kept as well. What was used least lately
-/// is forgotten, half of all at a time.
+/// What has been made, by what it was made of. A failure is kept as well. What was used least
+/// lately is forgotten, half of all at a time.
 pub(crate) struct Shared<K, V> {
     made: Mutex<Generations<K, V>>,
     /// Most of one generation.

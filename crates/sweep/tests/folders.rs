@@ -187,7 +187,8 @@ fn what_is_written_is_read_back_by_its_place_in_the_grid() {
         values.collect::<Vec<_>>().join(" ")
     };
     let mut cases: Vec<String> = sweep.grid().cases().map(of).collect();
-    (read.sort(), cases.sort());
+    read.sort();
+    cases.sort();
     assert_eq!(read, cases);
     assert_eq!(results.parts, sweep.parts() as u64);
     let nothing = Results::read(&to.path().join("results")).unwrap_err().to_string();

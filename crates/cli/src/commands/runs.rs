@@ -13,9 +13,9 @@ use crate::error::{Failure, Result, say};
 use crate::plan::{Chosen, Finished, Plan, Set};
 use crate::progress;
 
-/// Runs each set of applications under each policy of plans, in that order. `carry_out` is given the
-/// number of the plan, and that of the run in it. Results do not depend on the thread that a run is
-/// on.
+/// Runs each set of applications under each policy of plans, in that order. `carry_out` is given
+/// the number of the plan, and that of the run in it. Results do not depend on the thread that a
+/// run is on.
 ///
 /// # Errors
 /// Threads cannot be made.
