@@ -165,6 +165,10 @@ fn main() {
     }
     let of_grid = grid(SEEDS);
     let cases = ready(&of_grid);
+    if env::var_os("EVENKEEL_BARE").is_some() {
+        println!("{:?}", bare(&cases));
+        return;
+    }
     let (mut ratios, mut engine, mut alone, mut whole) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {

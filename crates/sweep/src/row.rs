@@ -171,51 +171,82 @@ pub fn columns() -> impl Iterator<Item = ColumnInfo> {
     COLUMNS.iter().map(|(info, _)| *info)
 }
 
-/// The table of some cases of a grid: the same columns for all cases.
-pub(crate) fn table(grid: &Grid, cases: &[(Case, Record)]) -> Table {
-    let identities: Vec<String> = cases.iter().map(|(case, _)| case.identity()).collect();
-    let mut rows = Vec::new();
-    for ((case, record), identity) in cases.iter().zip(&identities) {
-        let row = |app| Row { identity, case, record, app };
-        match record.apps.as_slice() {
-            _ if record.error.is_some() => rows.push(row(None)),
-            [] => rows.push(row(None)),
-            apps => rows.extend(apps.iter().enumerate().map(|app| row(Some(app)))),
-        }
+/// The columns of a grid's tables, the same for all of its cases.
+pub(crate) struct Layout {
+    /// Axes that have a column of their own, its name and kind.
+    axes: Vec<(String, String, &'static str)>,
+}
+
+/// The rows of a case, cell by cell. Of a finished case no more is kept: a thousand records would
+/// make the memory that the engine works in a patchwork.
+pub(crate) struct Rows(Vec<Cell>);
+
+impl Layout {
+    /// Of a grid.
+    pub fn of(grid: &Grid) -> Self {
+        let with_column = grid.axes().filter(|(axis, _)| !ALWAYS.contains(axis));
+        let axes =
+            with_column.map(|(axis, values)| (axis.to_owned(), column_of(axis), kind(values)));
+        Self { axes: axes.collect() }
     }
-    let mut table = Table::default();
-    for (info, of) in COLUMNS {
-        let mut column = Column::of_kind(info.kind);
-        for row in &rows {
-            match (of(row), &mut column) {
+
+    fn columns(&self) -> impl Iterator<Item = (&str, &'static str)> {
+        let own = self.axes.iter().map(|(_, name, kind)| (name.as_str(), *kind));
+        COLUMNS.iter().map(|(info, _)| (info.name, info.kind)).chain(own)
+    }
+
+    /// The rows of a case.
+    pub fn rows(&self, case: &Case, record: &Record) -> Rows {
+        let identity = &case.identity();
+        let apps = if record.error.is_some() { &[] } else { record.apps.as_slice() };
+        let row = |app| Row { identity, case, record, app };
+        let rows = apps.iter().enumerate().map(|app| row(Some(app)));
+        let without = apps.is_empty().then(|| row(None));
+        let mut cells = Vec::new();
+        for row in rows.chain(without) {
+            cells.extend(COLUMNS.iter().map(|(_, of)| of(&row)));
+            cells.extend(self.axes.iter().map(|(axis, _, kind)| of_axis(row.axis(axis), kind)));
+        }
+        Rows(cells)
+    }
+
+    /// The table of some cases.
+    pub fn table(&self, cases: Vec<Rows>) -> Table {
+        let names: Vec<(&str, &str)> = self.columns().collect();
+        let mut columns: Vec<Column> =
+            names.iter().map(|(_, kind)| Column::of_kind(kind)).collect();
+        for (place, cell) in cases.into_iter().flat_map(|rows| rows.0.into_iter().enumerate()) {
+            let (name, kind) = names[place % names.len()];
+            match (cell, &mut columns[place % names.len()]) {
                 (Cell::Text(value), Column::Text(values)) => values.push(value),
                 (Cell::Whole(value), Column::Whole(values)) => values.push(value),
                 (Cell::Number(value), Column::Number(values)) => values.push(value),
                 (Cell::Numbers(value), Column::Numbers(values)) => values.push(value),
                 // A test goes through all columns.
-                _ => debug_assert!(false, "column {} is no {}", info.name, info.kind),
+                _ => debug_assert!(false, "column {name} is no {kind}"),
             }
         }
-        table = table.with(info.name, column);
+        let pairs = names.iter().zip(columns);
+        pairs.fold(Table::default(), |table, ((name, _), column)| table.with(name, column))
     }
-    for (axis, values) in grid.axes().filter(|(axis, _)| !ALWAYS.contains(axis)) {
-        table = table.with(&column_of(axis), axis_column(axis, values, &rows));
-    }
-    table
 }
 
-/// A column of an axis, of the kind that all of its values have in common.
-fn axis_column(axis: &str, values: &[Value], rows: &[Row]) -> Column {
-    let of = |row: &Row| row.axis(axis).cloned();
+/// The kind of column that all values of an axis have in common.
+fn kind(values: &[Value]) -> &'static str {
     if values.iter().all(|value| matches!(value, Value::Whole(_))) {
-        let whole = |row: &Row| match of(row) {
-            Some(Value::Whole(number)) => Some(number),
-            _ => None,
-        };
-        return Column::Whole(rows.iter().map(whole).collect());
+        "whole"
+    } else if values.iter().all(|value| number(value).is_some()) {
+        "number"
+    } else {
+        "text"
     }
-    if values.iter().all(|value| number(value).is_some()) {
-        return Column::Number(rows.iter().map(|row| number(&of(row)?)).collect());
+}
+
+fn of_axis(value: Option<&Value>, kind: &str) -> Cell {
+    match (kind, value) {
+        ("whole", Some(Value::Whole(number))) => Cell::Whole(Some(*number)),
+        ("whole", _) => Cell::Whole(None),
+        ("number", value) => Cell::Number(value.and_then(number)),
+        (_, value) => Cell::Text(value.map(ToString::to_string)),
     }
-    Column::Text(rows.iter().map(|row| Some(of(row)?.to_string())).collect())
 }

@@ -4,15 +4,13 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 
-use evenkeel_metrics::Record;
-
 use crate::axis::Value;
 use crate::case::Case;
 use crate::folder::{Begin, Folder, FolderError};
 use crate::grid::Grid;
 use crate::manifest::Manifest;
 use crate::parts::Part;
-use crate::row::table;
+use crate::row::{Layout, Rows};
 use crate::run::Runs;
 
 /// A grid, cut into parts.
@@ -22,6 +20,7 @@ pub struct Sweep {
     /// Where each part goes, in a folder.
     files: Vec<PathBuf>,
     manifest: Manifest,
+    layout: Layout,
     runs: Runs,
 }
 
@@ -97,7 +96,7 @@ struct Queue<'a> {
 /// A part under way: its cases, and how many are still to come.
 struct UnderWay {
     part: usize,
-    cases: Vec<Option<(Case, Record)>>,
+    cases: Vec<Option<Rows>>,
     left: usize,
 }
 
@@ -120,7 +119,8 @@ impl Sweep {
                     .join(part.file(&digest))
             })
             .collect();
-        Ok(Self { grid, parts, files, manifest, runs: Runs::default() })
+        let layout = Layout::of(&grid);
+        Ok(Self { grid, parts, files, manifest, layout, runs: Runs::default() })
     }
 
     /// Its grid.
@@ -204,11 +204,15 @@ impl Sweep {
             while goes_on() {
                 let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next(&self.parts);
                 let Some((part, number, case)) = next else { break };
-                let record = self.runs.carry_out(&case);
-                watch.case(record.error.as_deref());
-                let done = put(&under_way, &self.parts, part, number, (case, record));
-                let Some(cases) = done else { continue };
-                match self.write(folder, part, &cases) {
+                let rows = {
+                    let record = self.runs.carry_out(&case);
+                    watch.case(record.error.as_deref());
+                    self.layout.rows(&case, &record)
+                };
+                let Some(cases) = put(&under_way, &self.parts, part, number, rows) else {
+                    continue;
+                };
+                match self.write(folder, part, cases) {
                     Ok(()) => watch.part(),
                     Err(error) => {
                         *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
@@ -220,14 +224,9 @@ impl Sweep {
         failed.map_or(Ok(()), Err)
     }
 
-    fn write(
-        &self,
-        folder: &Folder,
-        part: usize,
-        cases: &[(Case, Record)],
-    ) -> Result<(), SweepError> {
+    fn write(&self, folder: &Folder, part: usize, cases: Vec<Rows>) -> Result<(), SweepError> {
         let file = &self.files[part];
-        let bytes = table(&self.grid, cases).to_parquet().map_err(|error| SweepError::Table {
+        let bytes = self.layout.table(cases).to_parquet().map_err(|error| SweepError::Table {
             file: file.display().to_string(),
             what: error.to_string(),
         })?;
@@ -241,8 +240,8 @@ fn put(
     parts: &[Part],
     part: usize,
     number: usize,
-    done: (Case, Record),
-) -> Option<Vec<(Case, Record)>> {
+    done: Rows,
+) -> Option<Vec<Rows>> {
     let mut under_way = under_way.lock().unwrap_or_else(PoisonError::into_inner);
     let place = match under_way.iter().position(|it| it.part == part) {
         Some(place) => place,
