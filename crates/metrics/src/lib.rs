@@ -21,5 +21,5 @@ pub use record::{
     ThreadRow, TimerRow, WakeupLatency,
 };
 pub use run::{Run, RunError};
-pub use seeds::{Interval, over_seeds};
+pub use seeds::{Interval, has_interval, over_seeds};
 pub use summary::{Mean, Relative, relative};

@@ -14,7 +14,7 @@ use crate::record::{Record, SeedsRow};
 
 /// Measures that have an interval, by their path in a record; those of applications and task graphs
 /// below.
-const MEASURES: [&str; 13] = [
+const MEASURES: [&str; 14] = [
     "makespan_s",
     "speedup",
     "energy_j",
@@ -28,6 +28,7 @@ const MEASURES: [&str; 13] = [
     "swaps",
     "context_switches",
     "timers.missed",
+    "timers.least_slack_us",
 ];
 /// The same by what their path begins and ends with.
 const OF_PARTS: [(&str, &[&str]); 3] = [
@@ -44,6 +45,7 @@ pub fn over_seeds(records: &[Record]) -> Option<Record> {
     if let Some(failed) = records.iter().find(|record| record.error.is_some()) {
         let why = failed.error.as_deref().unwrap_or_default();
         return Some(Record {
+            seed: first.seed,
             error: Some(format!("seed {}: {why}", failed.seed)),
             ..failed.clone()
         });
@@ -87,11 +89,7 @@ fn mean(path: &str, values: &[&Value], row: &mut SeedsRow) -> Value {
     // A measure that one of the runs does not have has no mean.
     let Some(numbers) = numbers else { return Value::Null };
     let Interval { mean, half_width } = Interval::of(&numbers);
-    let is_measure = MEASURES.contains(&path)
-        || OF_PARTS.iter().any(|(begin, ends)| {
-            path.starts_with(begin) && ends.iter().any(|end| path.ends_with(end))
-        });
-    if is_measure {
+    if has_interval(path) {
         row.ci95.insert(path.to_owned(), half_width);
     }
     if values.iter().all(|value| value.is_u64()) {
@@ -99,6 +97,15 @@ fn mean(path: &str, values: &[&Value], row: &mut SeedsRow) -> Value {
     } else {
         Value::from(mean)
     }
+}
+
+/// True if the mean of a measure has an interval, by its path in a record.
+#[must_use]
+pub fn has_interval(path: &str) -> bool {
+    MEASURES.contains(&path)
+        || OF_PARTS.iter().any(|(begin, ends)| {
+            path.starts_with(begin) && ends.iter().any(|end| path.ends_with(end))
+        })
 }
 
 /// A mean, and how sure it is.

@@ -16,6 +16,8 @@ pub struct Mean {
     /// A ratio that is nearer to 1 is not told from it: the intervals of the two, relative to their
     /// means, in the mean over workloads. 0 of single runs.
     pub doubt: f64,
+    /// The policy's part of that: what tells it from others than the baseline.
+    pub own: f64,
 }
 
 /// One policy over all workloads, each measure over those to which it applies. `None`: it applies
@@ -50,21 +52,27 @@ pub fn relative<'a>(pairs: impl IntoIterator<Item = (&'a Record, &'a Record)>) -
                 measure: fn(&Record) -> Option<f64>|
      -> Option<Mean> {
         let counted = done.iter().filter(|(here, there)| counts(here, there));
-        let (ratios, doubts): (Vec<f64>, Vec<f64>) = counted
-            .filter_map(|(here, there)| {
-                let (a, b) = (measure(here)?, measure(there)?);
-                let of = |record: &Record, mean: f64| match record.interval(path) {
-                    0.0 => 0.0,
-                    interval => interval / mean.abs(),
-                };
-                // A policy beside itself is not in doubt.
-                let doubt = if here == there { 0.0 } else { of(here, a) + of(there, b) };
-                Some((ratio(a, b)?, doubt))
-            })
-            .unzip();
+        let (mut ratios, mut doubt, mut own) = (Vec::new(), 0.0, 0.0);
+        for (here, there) in counted {
+            let Some((a, b)) = measure(here).zip(measure(there)) else { continue };
+            let Some(ratio) = ratio(a, b) else { continue };
+            let of = |record: &Record, mean: f64| match record.interval(path) {
+                0.0 => 0.0,
+                interval => interval / mean.abs(),
+            };
+            ratios.push(ratio);
+            own += of(here, a);
+            // A policy beside itself is not in doubt.
+            doubt += if here == there { 0.0 } else { of(here, a) + of(there, b) };
+        }
         let workloads = ratios.len();
-        let doubt = doubts.iter().sum::<f64>() / workloads.max(1) as f64;
-        Some(Mean { ratio: geometric_mean(ratios.iter().copied())?, workloads, doubt })
+        let count = workloads.max(1) as f64;
+        Some(Mean {
+            ratio: geometric_mean(ratios.iter().copied())?,
+            workloads,
+            doubt: doubt / count,
+            own: own / count,
+        })
     };
     let always = |_: &Record, _: &Record| true;
     let timed = |here: &Record, there: &Record| here.is_timed() && there.is_timed();
@@ -160,8 +168,8 @@ mod tests {
         }
         (here[0].stp, there[0].stp) = (Some(9.0), Some(1.0));
         let means = compared(&here, &there);
-        assert_eq!(means.unfairness, Some(Mean { ratio: 0.5, workloads: 1, doubt: 0.0 }));
-        assert_eq!(means.stp, Some(Mean { ratio: 1.0, workloads: 1, doubt: 0.0 }));
+        assert_eq!(means.unfairness, Some(Mean { ratio: 0.5, workloads: 1, doubt: 0.0, own: 0.0 }));
+        assert_eq!(means.stp, Some(Mean { ratio: 1.0, workloads: 1, doubt: 0.0, own: 0.0 }));
         assert_eq!(means.time.unwrap().workloads, 2);
     }
 

@@ -132,12 +132,14 @@ const bars = (() => {
     };
 
     // At the end of a bar, or below it where the bar goes below 0; a value without a logarithm is written where its bar would begin.
+    // Half of an interval on the paper, as far as the axis goes.
+    const within = (of, at) => Math.max(0, Math.min(half(of, at), max - of.values[at]));
     const pixels = (amount) => (isLogarithmic ? 0 : (amount / (max - min)) * (isUpright ? tall - LINE - 4 * GAP : lyingRoom));
     const labelOf = (value, of, at) => ({
       show: true,
       formatter: written(value, of),
       position: isUpright ? (value < 0 ? "bottom" : "top") : value < 0 ? "left" : "right",
-      distance: (turned ? 4 : 3) + pixels(half(of, at)),
+      distance: (turned ? 4 : 3) + pixels(within(of, at)),
       color: ink,
       textBorderColor: ground,
       textBorderWidth: 3,
@@ -165,8 +167,8 @@ const bars = (() => {
       const aside = (number - (beside - 1) / 2) * (size + gap);
       const renderItem = (_, api) => {
         const [at, value, within] = [0, 1, 2].map((place) => api.value(place));
-        const ends = [value - within, value + within].map((end) => {
-          const [x, y] = api.coord(isUpright ? [at, Math.max(end, min)] : [Math.max(end, min), at]);
+        const ends = [Math.max(value - within, min), Math.min(value + within, max)].map((end) => {
+          const [x, y] = api.coord(isUpright ? [at, end] : [end, at]);
           return isUpright ? [x + aside, y] : [x, y + aside];
         });
         const style = { stroke: ink, lineWidth: 1.2 };

@@ -195,3 +195,15 @@ impl Column {
         Self { count: true, ..self }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_be_called_best_has_an_interval_where_it_is_a_mean_over_seeds() {
+        for column in columns().filter(|column| column.best != Best::None) {
+            assert!(evenkeel_metrics::has_interval(column.path), "{}", column.path);
+        }
+    }
+}

@@ -18,6 +18,11 @@ fn telling(mean: Mean) -> f64 {
     mean.doubt.max(TELLING)
 }
 
+/// What two policies must differ by to be told apart; 0 of single runs.
+fn between(a: Mean, b: Mean) -> f64 {
+    a.ratio * a.own + b.ratio * b.own
+}
+
 /// The default baseline: [`BASELINE`] if it is among the policies, else the first.
 pub fn default_baseline(records: &[Record]) -> Option<String> {
     let labels = labels::policies(records);
@@ -205,10 +210,6 @@ impl Contest<'_> {
         format!("{head}{}{ties}: {}{}", winner.label, clauses.join(", "), self.over())
     }
 
-    fn least(&self, measure: Measure) -> Option<f64> {
-        self.whole.iter().filter_map(|other| Some(measure.of(&other.of)?.ratio)).reduce(f64::min)
-    }
-
     /// The best policy by `measure` of those that are better than the baseline, of equals the one
     /// with the least energy, and which others equal it.
     fn winner(&self, measure: Measure) -> (&Compared<'_>, String) {
@@ -219,9 +220,13 @@ impl Contest<'_> {
             measure.of(&other.of).is_some_and(|mean| mean.ratio < 1.0 - telling(mean))
         };
         let better = || self.whole.iter().filter(is_better);
-        let least = better().map(|other| ratio(other, measure)).fold(f64::MAX, f64::min);
+        let first = better().min_by(|a, b| ratio(a, measure).total_cmp(&ratio(b, measure)));
+        let first = first.and_then(|first| measure.of(&first.of));
         let is_equal = |other: &&Compared<'_>| {
-            measure.of(&other.of).is_some_and(|mean| mean.ratio <= least * (1.0 + telling(mean)))
+            let both = measure.of(&other.of).zip(first);
+            both.is_some_and(|(mean, first)| {
+                mean.ratio - first.ratio <= between(mean, first).max(TELLING * first.ratio)
+            })
         };
         let mut equals: Vec<&Compared<'_>> = better().filter(is_equal).collect();
         equals.sort_by(|a, b| {
@@ -245,8 +250,11 @@ impl Contest<'_> {
         let on = self.on(measure, mean);
         let telling = telling(mean);
         if measure == Measure::Unfairness {
-            let fairest = self.least(measure).is_some_and(|least| mean.ratio <= least)
-                && mean.ratio < 1.0 - telling;
+            let is_ahead = |other: &Compared<'_>| {
+                let there = measure.of(&other.of).filter(|_| other.label != winner.label);
+                there.is_none_or(|there| there.ratio - mean.ratio >= between(there, mean))
+            };
+            let fairest = self.whole.iter().all(is_ahead) && mean.ratio < 1.0 - telling;
             return match mean.ratio {
                 _ if fairest => format!("fairest{on}"),
                 ratio if ratio > 1.0 + telling => format!("less fair{than}{on}"),

@@ -79,7 +79,7 @@ impl Grid {
         let policy = axes.get_index_of("policy").unwrap_or_default();
         // Wheels of machines and policies come first, and may be one.
         let held = if self.wheels[0].axes.contains(&policy) { 1 } else { 2 };
-        let mut blocks = Vec::new();
+        let (mut blocks, mut known) = (Vec::new(), IndexSet::new());
         for machine in 0..self.wheels[0].values {
             let policies = if held == 1 { 1 } else { self.wheels[1].values };
             for second in 0..policies {
@@ -88,6 +88,16 @@ impl Grid {
                     .keys()
                     .map(|axis| !axis.contains('.') || is_knob_of(value, axis))
                     .collect();
+                // A machine or a policy that a knob of another one goes with comes again.
+                let values = self.wheels[..held].iter().zip([machine, second]);
+                let of_block: Vec<(usize, String)> = values
+                    .flat_map(|(wheel, value)| wheel.axes.iter().map(move |&axis| (axis, value)))
+                    .filter(|&(axis, _)| applies[axis])
+                    .map(|(axis, value)| (axis, axes[axis][value].to_string()))
+                    .collect();
+                if !known.insert(of_block) {
+                    continue;
+                }
                 let digits = self.wheels.iter().enumerate().map(|(number, wheel)| match number {
                     0 => Digit::One(machine),
                     1 if held == 2 => Digit::One(second),

@@ -97,35 +97,59 @@ impl Folder {
         let folder = Self { path: path.to_owned() };
         let shown = path.display().to_string();
         let file = path.join("manifest.json");
-        match fs::read_to_string(&file) {
-            Ok(text) => {
-                let there = Manifest::parse(&text).map_err(|error| FolderError::Manifest {
-                    path: file.display().to_string(),
-                    what: error.to_string(),
-                })?;
-                if let Some(difference) = manifest.difference(&there) {
-                    return Err(FolderError::Other { folder: shown, difference });
-                }
-                if begin == Begin::Anew {
-                    let done = files.iter().filter(|file| folder.has(file)).count();
-                    let parts = manifest.parts;
-                    return Err(FolderError::Begun { folder: shown, done, parts });
-                }
-            }
+        let text = match fs::read_to_string(&file) {
+            Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let is_occupied = fs::read_dir(path).is_ok_and(|files| {
-                    files.flatten().any(|file| !is_temporary(&file.file_name().to_string_lossy()))
-                });
-                if is_occupied {
-                    return Err(FolderError::Occupied { folder: shown });
+                match folder.write_manifest(manifest)? {
+                    // Another share of this sweep may have begun it just now.
+                    None => return Ok(folder),
+                    Some(text) => text,
                 }
-                folder.write(Path::new("manifest.json"), manifest.to_json().as_bytes())?;
             }
             Err(error) => {
                 return Err(FolderError::Write { path: file.display().to_string(), error });
             }
+        };
+        let there = Manifest::parse(&text).map_err(|error| FolderError::Manifest {
+            path: file.display().to_string(),
+            what: error.to_string(),
+        })?;
+        if let Some(difference) = manifest.difference(&there) {
+            return Err(FolderError::Other { folder: shown, difference });
+        }
+        if begin == Begin::Anew {
+            let done = files.iter().filter(|file| folder.has(file)).count();
+            return Err(FolderError::Begun { folder: shown, done, parts: manifest.parts });
         }
         Ok(folder)
+    }
+
+    /// Writes the manifest where there is none; gives that of another process which was quicker.
+    fn write_manifest(&self, manifest: &Manifest) -> Result<Option<String>, FolderError> {
+        let target = self.path.join("manifest.json");
+        let refused = |error| FolderError::Write { path: target.display().to_string(), error };
+        let is_occupied = fs::read_dir(&self.path).is_ok_and(|files| {
+            files.flatten().any(|file| !is_temporary(&file.file_name().to_string_lossy()))
+        });
+        // Whoever has put something there may have put the manifest there, too.
+        if let Ok(text) = fs::read_to_string(&target) {
+            return Ok(Some(text));
+        }
+        if is_occupied {
+            return Err(FolderError::Occupied { folder: self.path.display().to_string() });
+        }
+        fs::create_dir_all(&self.path).map_err(refused)?;
+        let mut temporary = temporary_in(&self.path).map_err(refused)?;
+        temporary.write_all(manifest.to_json().as_bytes()).map_err(refused)?;
+        // A part that is torn is made again; without its manifest all of them would be nobody's.
+        temporary.as_file().sync_all().map_err(refused)?;
+        match temporary.persist_noclobber(&target) {
+            Ok(_) => Ok(None),
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+                fs::read_to_string(&target).map(Some).map_err(refused)
+            }
+            Err(error) => Err(refused(error.error)),
+        }
     }
 
     /// Where it is.
@@ -150,11 +174,7 @@ impl Folder {
         let refused = |error| FolderError::Write { path: target.display().to_string(), error };
         let parent = target.parent().unwrap_or(&self.path);
         fs::create_dir_all(parent).map_err(refused)?;
-        let mut temporary = tempfile::Builder::new()
-            .prefix(TEMPORARY)
-            .permissions(permissions())
-            .tempfile_in(parent)
-            .map_err(refused)?;
+        let mut temporary = temporary_in(parent).map_err(refused)?;
         temporary.write_all(bytes).map_err(refused)?;
         temporary.persist(&target).map_err(|error| refused(error.error)).map(drop)
     }
@@ -174,6 +194,10 @@ impl Folder {
             }
         }
     }
+}
+
+fn temporary_in(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+    tempfile::Builder::new().prefix(TEMPORARY).permissions(permissions()).tempfile_in(folder)
 }
 
 /// The permissions of any new file: a temporary's are for its owner only.

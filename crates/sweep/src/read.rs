@@ -186,10 +186,14 @@ impl Columns<'_> {
     ) -> Result<Vec<Option<u32>>, ParquetError> {
         let known: Vec<String> = values.iter().map(Value::to_string).collect();
         let place = |text: &str| known.iter().position(|it| it == text).map(|place| place as u32);
-        let prefix = format!("{axis}=");
-        let of_folder = file.iter().filter_map(|part| part.to_str()?.strip_prefix(&prefix)).next();
-        if let Some(encoded) = of_folder {
-            return Ok(vec![place(&decoded(encoded)); self.count]);
+        if axis == "machine" || axis == "policy" {
+            // DIR/results/machine=M/policy=P/part-HASH.parquet
+            let folder = file.ancestors().nth(if axis == "policy" { 1 } else { 2 });
+            let name = folder.and_then(|folder| folder.file_name()?.to_str());
+            let encoded = name.and_then(|name| name.strip_prefix(axis)?.strip_prefix('='));
+            let place = encoded.and_then(|encoded| place(&decoded(encoded)));
+            let unknown = || ParquetError::General(format!("no {axis} of the manifest's grid"));
+            return Ok(vec![Some(place.ok_or_else(unknown)?); self.count]);
         }
         let column = column_of(axis);
         let is_text = !values.iter().all(|it| matches!(it, Value::Whole(_) | Value::Number(_)));

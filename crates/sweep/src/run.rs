@@ -8,8 +8,8 @@ use std::time::Duration;
 use evenkeel_files::programs::{self, Context};
 use evenkeel_machine::Machine;
 use evenkeel_metrics::{Alone, AloneCache, Record, Run, Subject};
-use evenkeel_model::Application;
 use evenkeel_model::character::give_characters;
+use evenkeel_model::{Application, Step};
 use evenkeel_policy::registry;
 use evenkeel_sim::{Config, Estimator, NoListener};
 
@@ -20,8 +20,10 @@ use crate::shared::Shared;
 use crate::words::{self, PolicySpec};
 
 /// Most workloads that are kept: parts of all policies go through the same ones side by side, with
-/// at most a thousand of them each. Ours.
+/// at most a thousand of them each. A large one counts as several. Ours.
 const MOST_WORKLOADS: usize = 2_048;
+/// A workload of so many steps counts as one. Ours.
+const STEPS: usize = 256;
 /// Most results of runs alone that are kept. Ours.
 const MOST_ALONE: usize = 2_048;
 
@@ -41,6 +43,26 @@ pub(crate) struct Workload {
     /// Another number for other applications.
     number: u64,
     apps: Vec<Application>,
+    /// As how many it counts.
+    weight: usize,
+}
+
+impl Workload {
+    fn new(number: u64, apps: Vec<Application>) -> Self {
+        fn count(steps: &[Step]) -> usize {
+            let of = |step: &Step| match step {
+                Step::Loop { body, .. } => 1 + count(body),
+                _ => 1,
+            };
+            steps.iter().map(of).sum()
+        }
+        let programs = apps.iter().flat_map(|app| &app.programs);
+        let steps: usize = programs.map(|program| count(&program.steps)).sum();
+        let tasks = apps.iter().flat_map(|app| &app.graphs).map(|graph| graph.tasks.len());
+        let threads = apps.iter().map(|app| app.threads.len());
+        let all = steps + tasks.sum::<usize>() + threads.sum::<usize>();
+        Self { number, apps, weight: 1 + all / STEPS }
+    }
 }
 
 /// Name, part, and whether costs are taken away.
@@ -63,18 +85,19 @@ pub(crate) struct WorkloadKey {
     has_characters: bool,
 }
 
-/// What runs alone depend on: the workload, by its number; governor, link, duration, policy of task
-/// graphs.
+/// What runs alone depend on: the workload, by its number; governor, link, duration.
 type AloneKey = (u64, String);
 
 impl Default for Runs {
     fn default() -> Self {
         Self {
-            machines: Shared::with_room(MOST_WORKLOADS),
-            estimators: Shared::with_room(MOST_WORKLOADS),
-            workloads: Shared::with_room(MOST_WORKLOADS),
-            of_any_seed: Shared::with_room(MOST_WORKLOADS),
-            alone: Shared::with_room(MOST_ALONE),
+            machines: Shared::with_room(MOST_WORKLOADS, |_| 1),
+            estimators: Shared::with_room(MOST_WORKLOADS, |_| 1),
+            workloads: Shared::with_room(MOST_WORKLOADS, |workload| workload.weight),
+            of_any_seed: Shared::with_room(MOST_WORKLOADS, |workload| {
+                workload.as_ref().map_or(1, |workload| workload.weight)
+            }),
+            alone: Shared::with_room(MOST_ALONE, |_| 1),
             made: AtomicU64::new(0),
         }
     }
@@ -100,10 +123,7 @@ impl Runs {
         let policy = policy(case)?;
         let (system, graph) = words::parts(&policy.name);
         let knobs = registry::knobs(system, &policy.set).map_err(|it| it.to_string())?;
-        let mut config = self.config(case)?;
-        if let Some(graph) = graph {
-            graph.clone_into(&mut config.graph_policy);
-        }
+        let config = self.config(case)?;
         let key = workload_key(case, machine, &config)?;
         let workload = self.workload(&key, &on)?;
         let apps = &workload.apps;
@@ -117,7 +137,12 @@ impl Runs {
                 key.names.join(" + ")
             ));
         }
+        // Runs alone are the same for all policies: they are what these are compared with.
         let alone = self.alone(&workload, &on, &config)?;
+        let config = &match graph {
+            Some(graph) => Config { graph_policy: graph.to_owned(), ..config },
+            None => config,
+        };
         let run = Run {
             subject: Subject {
                 machine: used,
@@ -129,7 +154,7 @@ impl Runs {
             system,
             set: &policy.set,
             apps,
-            config: &config,
+            config,
         };
         let outcome = run.carry_out(&mut NoListener).map_err(|error| error.to_string())?;
         // Host time would make each run another one.
@@ -182,7 +207,7 @@ impl Runs {
         let make = || {
             let (apps, has_chance) = load(key, on)?;
             let number = self.made.fetch_add(1, Ordering::Relaxed);
-            Ok::<_, String>((Arc::new(Workload { number, apps }), has_chance))
+            Ok::<_, String>((Arc::new(Workload::new(number, apps)), has_chance))
         };
         let mut of_this_seed = None;
         let any_seed = WorkloadKey { seed: 0, ..key.clone() };
@@ -210,8 +235,8 @@ impl Runs {
         on: &OnMachine,
         config: &Config,
     ) -> Result<Arc<Vec<Alone>>, String> {
-        let Config { governor, link, duration, graph_policy, .. } = config;
-        let rest = format!("{governor:?} {link:?} {duration:?} {graph_policy}");
+        let Config { governor, link, duration, .. } = config;
+        let rest = format!("{governor:?} {link:?} {duration:?}");
         self.alone.get((workload.number, rest), || {
             let cache = AloneCache::default();
             let measured = cache.measure(&on.whole, &on.used, &workload.apps, config);

@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// lately is forgotten, half of all at a time.
 pub(crate) struct Shared<K, V> {
     made: Mutex<Generations<K, V>>,
-    /// Most of one generation.
+    /// The most that one generation weighs.
     most: usize,
+    weigh: fn(&V) -> usize,
 }
 
 type Made<V> = Result<Arc<V>, String>;
@@ -17,32 +18,36 @@ type Made<V> = Result<Arc<V>, String>;
 /// What was used lately, and what was used before that.
 struct Generations<K, V> {
     new: HashMap<K, Made<V>>,
+    /// What the new ones weigh.
+    weight: usize,
     old: HashMap<K, Made<V>>,
 }
 
 impl<K: Eq + Hash, V> Generations<K, V> {
-    fn get(&mut self, key: &K, most: usize) -> Option<Made<V>> {
+    fn get(&mut self, key: &K, most: usize, weigh: fn(&V) -> usize) -> Option<Made<V>> {
         if let Some(known) = self.new.get(key) {
             return Some(known.clone());
         }
         let (key, known) = self.old.remove_entry(key)?;
-        self.put(key, known.clone(), most);
+        self.put(key, known.clone(), most, weigh);
         Some(known)
     }
 
-    fn put(&mut self, key: K, made: Made<V>, most: usize) {
-        if self.new.len() >= most {
+    fn put(&mut self, key: K, made: Made<V>, most: usize, weigh: fn(&V) -> usize) {
+        if self.weight >= most {
             self.old = std::mem::take(&mut self.new);
+            self.weight = 0;
         }
+        self.weight += made.as_ref().map_or(1, |made| weigh(made));
         self.new.insert(key, made);
     }
 }
 
 impl<K: Eq + Hash, V> Shared<K, V> {
-    /// Room for so many.
-    pub fn with_room(most: usize) -> Self {
-        let made = Generations { new: HashMap::new(), old: HashMap::new() };
-        Self { made: Mutex::new(made), most: most.div_ceil(2) }
+    /// Room for so many that weigh one each.
+    pub fn with_room(most: usize, weigh: fn(&V) -> usize) -> Self {
+        let made = Generations { new: HashMap::new(), weight: 0, old: HashMap::new() };
+        Self { made: Mutex::new(made), most: most.div_ceil(2), weigh }
     }
 
     /// What is known, or what is made now.
@@ -51,12 +56,12 @@ impl<K: Eq + Hash, V> Shared<K, V> {
     /// Those of making it.
     pub fn get(&self, key: K, make: impl FnOnce() -> Result<V, String>) -> Result<Arc<V>, String> {
         let known = || self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = known().get(&key, self.most) {
+        if let Some(known) = known().get(&key, self.most, self.weigh) {
             return known;
         }
         // Made without the lock: two that begin at once make it twice, and no other waits.
         let made = make().map(Arc::new);
-        known().put(key, made.clone(), self.most);
+        known().put(key, made.clone(), self.most, self.weigh);
         made
     }
 }
@@ -67,7 +72,7 @@ mod tests {
 
     #[test]
     fn a_thing_is_made_once_while_it_is_used_and_a_failure_stays_one() {
-        let shared = Shared::with_room(4);
+        let shared = Shared::with_room(4, |_| 1);
         let mut made = Vec::new();
         let mut get = |key: u32| {
             let made = shared.get(key, || {
