@@ -128,6 +128,25 @@ fn a_row_says_what_simulate_says_of_the_same_run() {
 }
 
 #[test]
+fn a_policy_of_task_graphs_is_compared_with_the_same_runs_alone_as_simulate_does() {
+    let place = Place::with(
+        "[axes]\nmachine = \"odroid-xu3\"\nworkload = \"stg-twelve\"\n\
+         policy = [\"gts\", \"GTS+heft\"]\n",
+    );
+    place.ended(&[]).done();
+    for row in rows(&place.path("out")) {
+        let policy = row["policy"].replace("%2B", "+");
+        let args = ["simulate", "-m", "odroid-xu3", "-w", "stg-twelve", "-p", &policy, "--json"];
+        let record = evenkeel(&args).done().json();
+        let app = &record["apps"][0];
+        for name in ["slowdown", "alone_fast_s", "alone_slow_s"] {
+            assert_eq!(row[name].parse::<f64>().unwrap(), app[name].as_f64().unwrap(), "{name}");
+        }
+        assert_eq!(row["stp"].parse::<f64>().unwrap(), record["stp"].as_f64().unwrap());
+    }
+}
+
+#[test]
 fn a_case_that_fails_is_a_row_with_the_reason_and_the_others_go_on() {
     let grid = GRID.replace("\"linux\"", "\"linux\", \"heft\"").replace("200, 400", "200");
     let place = Place::with(&grid);
@@ -214,9 +233,28 @@ fn shares_make_one_folder_and_a_dry_run_makes_none() {
     let plan = plan.done().json();
     assert_eq!((plan["cases"].as_u64(), plan["axes"]["seed"].as_u64()), (Some(120), Some(10)));
     assert!(plan["seconds"].as_f64().unwrap() > 0.0);
+    let third = ["sweep", &place.path("grid.toml"), "--dry-run", "--shard", "1/3", "--json"];
+    assert_eq!(evenkeel(&third).done().json()["cases"].as_u64(), Some(8));
     let text = evenkeel(&["sweep", &place.path("grid.toml"), "--dry-run"]).done().stdout;
     assert!(text.contains("24 cases in 24 parts, about "), "{text}");
     assert!(place.parts().is_empty());
+}
+
+#[test]
+fn shares_that_begin_at_the_same_instant_all_begin() {
+    for _ in 0..6 {
+        let place = Place::with(GRID);
+        let share = |number: u32| {
+            let shard = format!("{number}/6");
+            let mut command = place.sweep(&["--shard", &shard]);
+            command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+        };
+        let shares: Vec<_> = (1..=6).map(share).collect();
+        for child in shares {
+            Ended::of(child.wait_with_output().unwrap()).done();
+        }
+        assert_eq!(rows(&place.path("out")).len(), 36);
+    }
 }
 
 #[test]
@@ -236,7 +274,19 @@ fn bad_input_is_one_line_and_nothing_is_written() {
         ("acfs.swap", "acfs.swop", "axis 'acfs.swop': '200': "),
         ("quickia", "quickie", "axis 'machine': 'quickie': "),
         ("ferret", "ferrit", "axis 'workload': 'ferrit': "),
-        ("0.02", "-1", "axis 'size': '-1': size -1 found, expected a number greater than 0"),
+        (
+            "0.02",
+            "-1",
+            "axis 'size': '-1': size -1 found, expected a number greater than 0, at most 1000",
+        ),
+        ("0.02", "1001", "axis 'size': '1001': size 1001 found"),
+        ("\"acfs.swap\"", "acfs.swap", "the axis of a knob is in quotes"),
+        (
+            "acfs:uf=1.2",
+            "acfs:swap=3",
+            "axis 'acfs.swap': knob 'swap' of 'acfs:swap=3' found twice",
+        ),
+        ("\"linux\",", "\"linux\", \"Linux\",", "axis 'policy': linux found twice"),
         ("seed = [3, 4]", "seed = [3, \"x\"]", "axis 'seed': 'x': "),
         ("size", "governor = \"fast\"\nsize", "axis 'governor': 'fast': expected performance"),
         ("size", "estimator = \"psychic\"\nsize", "axis 'estimator': 'psychic': expected oracle"),
@@ -302,7 +352,10 @@ fn a_page_shows_policies_by_axis_trade_offs_knobs_and_where_each_is_best() {
         "{}",
         shown["lead"]
     );
-    assert!(html.contains("Best in time: ") && html.contains("Means over 2 seeds"));
+    assert!(
+        html.contains("Best in time: ")
+            && html.contains("2 seeds: policies are compared seed by seed")
+    );
 
     let wrong = evenkeel(&["report", &out, "--baseline", "gts", "--json"]);
     assert_eq!(wrong.code, 2);

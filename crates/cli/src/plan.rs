@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use evenkeel_files::programs;
 use evenkeel_machine::Machine;
 use evenkeel_metrics::{AloneCache, Record, Run, Subject, profile};
 use evenkeel_model::Application;
@@ -250,7 +251,7 @@ impl Plan {
     /// Applications that run together, as many sets as there are.
     fn load_sets(&self, args: &RunArgs, said: &mut IndexSet<String>) -> Result<Vec<Set>> {
         let names: Vec<String> =
-            args.workloads.iter().map(|name| workloads::canonical(name)).collect();
+            args.workloads.iter().map(|name| programs::canonical(name)).collect();
         if !self.each {
             return Ok(vec![self.load_set(args, &names, said)?]);
         }

@@ -66,7 +66,8 @@ pub fn compare(records: &[Record], style: Style) -> String {
         }
     }
     let mut notes = vec![];
-    if groups.iter().any(|group| group.records.len() > 1) {
+    let is_marked = text.lines().any(|line| line.contains(BEST));
+    if groups.iter().any(|group| group.records.len() > 1) && is_marked {
         notes.push(format!("{BEST} best of its column."));
     }
     if !left_out.is_empty() {

@@ -168,3 +168,24 @@ fn a_difference_within_the_intervals_of_means_is_not_called_better() {
     says(&runs(0.2), "acfs (and, as good, gts): 12 % less time than linux.");
     says(&runs(2.0), "No policy differs from linux by more than its 95 % interval in time.");
 }
+
+#[test]
+fn a_wide_interval_of_the_best_makes_others_as_good_and_none_the_fairest() {
+    let mean = |policy: &str, time: f64, unfairness: f64, within: [f64; 2]| {
+        let ci95 = ["makespan_s", "unfairness"].map(str::to_owned).into_iter().zip(within);
+        let seeds = Some(SeedsRow { count: 5, ci95: ci95.collect() });
+        Record { seeds, ..several(policy, time, 100.0, unfairness) }
+    };
+    let records = |within: f64| {
+        [
+            mean("linux", 10.0, 2.0, [0.0, 0.0]),
+            mean("acfs", 8.0, 1.0, [within, within / 4.0]),
+            mean("hsp", 8.4, 1.02, [0.0, 0.0]),
+        ]
+    };
+    says(&records(0.0), "acfs: 20 % less time than linux, the same energy, fairest.");
+    says(
+        &records(0.8),
+        "acfs (and, as good, hsp): 20 % less time than linux, the same energy, fairer.",
+    );
+}

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Most values of an axis.
 const MOST_VALUES: usize = 1_000_000;
@@ -70,10 +71,9 @@ pub enum AxisError {
 }
 
 /// An axis as it is written: a value, a list, or a range.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(untagged)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Axis {
-    /// One after the other. First: a range could be read of a list as well.
+    /// One after the other.
     List(Vec<Value>),
     /// Numbers at equal distances, or in equal ratios.
     Range(Range),
@@ -94,6 +94,33 @@ pub struct Range {
     /// True if the values are in equal ratios.
     #[serde(default)]
     log: bool,
+}
+
+impl<'de> Deserialize<'de> for Axis {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        const VALUE: &str = "expected a number, a word, true or false; in a list also a list of \
+                             words, which go together";
+        let value = |value: toml::Value| -> Result<Value, D::Error> {
+            let found = value.to_string();
+            value.try_into().map_err(|_| D::Error::custom(format!("{found} found, {VALUE}")))
+        };
+        match toml::Value::deserialize(deserializer)? {
+            toml::Value::Array(all) => {
+                all.into_iter().map(value).collect::<Result<_, _>>().map(Self::List)
+            }
+            toml::Value::Table(table) => {
+                let error = |error: toml::de::Error| {
+                    let what = error.message();
+                    D::Error::custom(format!(
+                        "{what}; a range has from, to, and step or count, and log for equal \
+                         ratios; the axis of a knob is in quotes, as \"acfs.swap\""
+                    ))
+                };
+                toml::Value::Table(table).try_into().map(Self::Range).map_err(error)
+            }
+            one => value(one).map(Self::One),
+        }
+    }
 }
 
 impl Axis {

@@ -17,6 +17,7 @@
 //! policy = ["hsp", "linux"]
 //! ```
 
+use evenkeel_files::{machines, programs};
 use indexmap::{IndexMap, IndexSet};
 use serde::{Deserialize, Serialize};
 
@@ -216,7 +217,11 @@ impl Grid {
         let mut axes = IndexMap::new();
         for (axis, of) in &document.axes {
             check_name(axis, file)?;
-            axes.insert(axis.clone(), values(axis, of, file)?);
+            let name = canonical_axis(axis);
+            if axes.insert(name.clone(), canonical(&name, values(axis, of, file)?)).is_some() {
+                let (file, value) = (file.to_owned(), format!("'{axis}'"));
+                return Err(GridError::Twice { file, axis: name, value });
+            }
         }
         axes.sort_by(|a, _, b, _| rank(a).cmp(&rank(b)));
         if let Some(axis) = NEEDED.into_iter().find(|&needed| !axes.contains_key(needed)) {
@@ -224,7 +229,8 @@ impl Grid {
         }
         check_knobs(&axes, file)?;
         let (exclude, conditions) = conditions(&document.exclude, &axes, file)?;
-        let zip: Vec<_> = document.zip.into_iter().map(|zip| zip.axes).collect();
+        let names = |zip: Zip| zip.axes.iter().map(|axis| canonical_axis(axis)).collect();
+        let zip: Vec<Vec<String>> = document.zip.into_iter().map(names).collect();
         let wheels = wheels(&axes, &zip, file)?;
         let written = Written { name: document.name, axes, zip, exclude };
         Self { written, wheels, exclude: conditions, blocks: Vec::new() }.counted(file)
@@ -306,6 +312,30 @@ fn values(axis: &str, of: &Axis, file: &str) -> Result<Vec<Value>, GridError> {
     })
 }
 
+/// An axis as it is called everywhere: names of policies are in lower case.
+fn canonical_axis(axis: &str) -> String {
+    match axis.split_once('.') {
+        Some((policy, knob)) => format!("{}.{knob}", policy.to_ascii_lowercase()),
+        None => axis.to_owned(),
+    }
+}
+
+/// Values as they are called everywhere, so that a name in another case is the same one.
+fn canonical(axis: &str, values: Vec<Value>) -> Vec<Value> {
+    let word = |word: String| match axis {
+        "workload" => programs::canonical(&word),
+        "machine" => machines::canonical(&word),
+        "policy" => words::policy(&word).map_or(word, |policy| policy.label),
+        _ => word,
+    };
+    let value = |value: Value| match value {
+        Value::Word(text) => Value::Word(word(text)),
+        Value::Together(names) => Value::Together(names.into_iter().map(word).collect()),
+        other => other,
+    };
+    values.into_iter().map(value).collect()
+}
+
 fn check_name(axis: &str, file: &str) -> Result<(), GridError> {
     let is_knob = axis.split_once('.').is_some_and(|(of, knob)| !of.is_empty() && !knob.is_empty());
     if AXES.contains(&axis) || is_knob {
@@ -333,10 +363,12 @@ fn check_known(
     })
 }
 
-/// Refuses a knob of a policy that is not on the axis of policies.
+/// Refuses a knob of a policy that is not on the axis of policies, and one that is set twice.
 fn check_knobs(axes: &IndexMap<String, Vec<Value>>, file: &str) -> Result<(), GridError> {
     let policies = &axes["policy"];
-    for axis in axes.keys().filter(|axis| axis.contains('.')) {
+    let knobs: Vec<(&String, &str)> =
+        axes.keys().filter_map(|axis| Some((axis, axis.split_once('.')?.1))).collect();
+    for &(axis, _) in &knobs {
         if !policies.iter().any(|policy| is_knob_of(policy, axis)) {
             let all: Vec<String> = policies.iter().map(ToString::to_string).collect();
             return Err(GridError::Unknown {
@@ -344,6 +376,19 @@ fn check_knobs(axes: &IndexMap<String, Vec<Value>>, file: &str) -> Result<(), Gr
                 found: axis.clone(),
                 expected: format!("a knob of the policies {}", all.join(", ")),
             });
+        }
+    }
+    for policy in policies {
+        // What is no policy is told where values are tried.
+        let named = words::policy(&policy.to_string()).map(|it| it.set).unwrap_or_default();
+        let mut set: Vec<&str> = named.iter().map(|(knob, _)| knob.as_str()).collect();
+        for &(axis, knob) in knobs.iter().filter(|(axis, _)| is_knob_of(policy, axis)) {
+            if set.contains(&knob) {
+                let (file, axis) = (file.to_owned(), axis.clone());
+                let value = format!("knob '{knob}' of '{policy}'");
+                return Err(GridError::Twice { file, axis, value });
+            }
+            set.push(knob);
         }
     }
     Ok(())
@@ -361,8 +406,9 @@ fn conditions(
     for condition in written {
         let (mut of, mut wanted) = (IndexMap::new(), Vec::new());
         for (axis, meant) in condition {
+            let axis = &canonical_axis(axis);
             check_known(axis, axes, file)?;
-            let (known, meant) = (&axes[axis], values(axis, meant, file)?);
+            let (known, meant) = (&axes[axis], canonical(axis, values(axis, meant, file)?));
             if let Some(other) = meant.iter().find(|&value| !known.contains(value)) {
                 return Err(error(format!("'{other}' is no value of axis '{axis}'")));
             }
@@ -573,6 +619,81 @@ mod tests {
             let values: Vec<String> = (0..count).map(|i| format!("\"{name}{i}\"")).collect();
             format!("{name} = [{}]\n", values.join(", "))
         })
+    }
+
+    #[test]
+    fn a_machine_or_a_policy_that_another_ones_knob_goes_with_is_there_once() {
+        let grid = grid(
+            "[axes]\nmachine = [\"quickia\", \"quickia\"]\nworkload = \"mcf\"\n\
+             policy = [\"acfs\", \"hsp\"]\n\"acfs.swap\" = [200, 400]\n\
+             [[zip]]\naxes = [\"machine\", \"acfs.swap\"]\n",
+        );
+        assert_eq!(
+            lines(&grid),
+            ["quickia mcf acfs 200", "quickia mcf hsp", "quickia mcf acfs 400"]
+        );
+    }
+
+    #[test]
+    fn names_in_another_case_are_the_same_ones() {
+        let other = |text: &str| grid(text).cases().next().unwrap().identity();
+        let grid = |machine: &str, workload: &str, policy: &str, axis: &str| {
+            other(&format!(
+                "[axes]\nmachine = \"{machine}\"\nworkload = \"{workload}\"\n\
+                 policy = \"{policy}\"\n\"{axis}\" = 200\n"
+            ))
+        };
+        assert_eq!(
+            grid("quickia", "mcf", "acfs", "acfs.swap"),
+            grid("Quickia", "MCF", "ACFS", "ACFS.swap")
+        );
+    }
+
+    /// Some values of an axis, as a grid has them.
+    fn some(name: &'static str, values: &'static [&'static str]) -> impl Strategy<Value = String> {
+        prop::sample::subsequence(values, 1..=values.len())
+            .prop_map(move |some| format!("\"{name}\" = [{}]\n", some.join(", ")))
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_zipped_and_excluded_no_two_cases_are_the_same_and_parts_have_all(
+            policy in some("policy", &["\"linux\"", "\"hsp\""]),
+            size in some("size", &["1", "2", "3"]),
+            knobs in prop::sample::subsequence(vec!["200", "400", "600"], 2..=2),
+            with in prop::sample::select(vec!["machine", "workload", "seed"]),
+            left_out in prop::option::of(prop::sample::select(vec![
+                "policy = \"acfs\"\nseed = 1\n", "machine = \"quickia\"\nworkload = \"mcf\"\n",
+                "\"acfs.swap\" = 200\n",
+            ])),
+            twice: bool,
+        ) {
+            let policy = policy.replace('[', "[\"acfs\", ");
+            let machine = if twice && with == "machine" {
+                "\"quickia\", \"quickia\""
+            } else {
+                "\"quickia\", \"pixel6\""
+            };
+            let exclude = left_out.map_or(String::new(), |it| format!("[[exclude]]\n{it}"));
+            let text = format!(
+                "[axes]\nmachine = [{machine}]\nworkload = [\"mcf\", \"4STH\"]\nseed = [1, 2]\n\
+                 {policy}{size}\"acfs.swap\" = [{}]\n[[zip]]\naxes = [\"{with}\", \"acfs.swap\"]\n\
+                 {exclude}",
+                knobs.join(", ")
+            );
+            let Ok(grid) = Grid::parse(&text, "grid.toml", None) else { return Ok(()) };
+            let cases: Vec<String> = grid.cases().map(|case| case.canonical()).collect();
+            let once: BTreeSet<&String> = cases.iter().collect();
+            prop_assert_eq!((once.len(), grid.len()), (cases.len(), cases.len() as u64), "{}", text);
+            let parts = grid.parts();
+            prop_assert_eq!(parts.iter().map(|part| part.cases).sum::<u64>(), grid.len());
+            let is_left_out = |case: &String| {
+                exclude.contains("200") && case.contains("200")
+                    || exclude.contains("policy") && case.contains("acfs") && case.contains("\"seed\":1")
+                    || exclude.contains("machine") && case.contains("quickia") && case.contains("mcf")
+            };
+            prop_assert!(!cases.iter().any(is_left_out), "{}", text);
+        }
     }
 
     proptest! {

@@ -34,14 +34,14 @@ impl Manifest {
     /// Of a grid, with the files that it names as they are now.
     ///
     /// # Errors
-    /// A file cannot be read.
-    pub fn of(grid: &Grid, parts: usize) -> std::io::Result<Self> {
+    /// The name of a file that cannot be read, and why.
+    pub fn of(grid: &Grid, parts: usize) -> Result<Self, (String, std::io::Error)> {
         let mut inputs = IndexMap::new();
         for axis in ["machine", "workload", "estimator"] {
             for name in grid.values(axis).iter().flat_map(names) {
                 if Path::new(&name).is_file() {
-                    let digest = hex(&Sha256::digest(std::fs::read(&name)?));
-                    inputs.insert(name, digest);
+                    let bytes = std::fs::read(&name).map_err(|error| (name.clone(), error))?;
+                    inputs.insert(name, hex(&Sha256::digest(bytes)));
                 }
             }
         }

@@ -290,8 +290,9 @@ pub(crate) fn workload_key(
         Some(Value::Whole(size)) => *size as f64,
         Some(other) => return Err(format!("size {other} found, expected a number")),
     };
-    if size <= 0.0 {
-        return Err(format!("size {size} found, expected a number greater than 0"));
+    if size <= 0.0 || size > programs::MOST_SIZE {
+        let most = programs::MOST_SIZE;
+        return Err(format!("size {size} found, expected a number greater than 0, at most {most}"));
     }
     let threads = match whole_number(case, "workers")? {
         Some(workers @ 1..=65_536) => Some(workers as u32),

@@ -31,8 +31,13 @@ pub enum SweepError {
     #[error(transparent)]
     Folder(#[from] FolderError),
     /// A file that the grid names.
-    #[error("{0}")]
-    Input(#[from] std::io::Error),
+    #[error("{path}: {error}")]
+    Input {
+        /// File.
+        path: String,
+        /// Why it cannot be read.
+        error: std::io::Error,
+    },
     /// A part could not be made into a file.
     #[error("{file}: {what}")]
     Table {
@@ -107,7 +112,8 @@ impl Sweep {
     /// A file that the grid names cannot be read.
     pub fn new(grid: Grid) -> Result<Self, SweepError> {
         let parts = grid.parts();
-        let manifest = Manifest::of(&grid, parts.len())?;
+        let input = |(path, error)| SweepError::Input { path, error };
+        let manifest = Manifest::of(&grid, parts.len()).map_err(input)?;
         let digest = manifest.digest();
         let files = parts
             .iter()

@@ -25,13 +25,13 @@ A grid:
   workload = [\"ferret\", [\"mcf\", \"gobmk\"]]   # the latter two run together
   policy = [\"linux\", \"acfs\", \"hsp\"]
   \"acfs.swap\" = { from = 200, to = 1000, step = 200 }
-  size = { from = 0.1, to = 10, count = 5, log = true }
-  seed = [1, 2, 3]
+  size = [0.1, 0.5]
+  seed = { from = 1, to = 10, step = 1 }
   [[exclude]]                               # where all of it holds
   machine = \"quickia\"
   workload = \"ferret\"
   [[zip]]                                   # first with first, second with second
-  axes = [\"size\", \"seed\"]
+  axes = [\"machine\", \"size\"]
 
 Axes are called as the flags of simulate: machine, cores, free-costs, workload, size, workers, characters, duration, link, governor, \
 policy, estimator, decision-latency, seed. A knob of a policy, as acfs.swap, is an axis for that policy alone.
@@ -43,14 +43,14 @@ The files are the same bytes for any number of --jobs and --shard.";
 /// Of `sweep`.
 #[derive(Debug, Args)]
 pub struct SweepArgs {
-    /// The grid, a TOML file
+    /// The grid, a TOML file, or - for stdin
     #[arg(value_name = "GRID")]
     pub grid: PathBuf,
     /// Folder for the results: a new one, or with --resume that of the same grid
     #[arg(short, long, value_name = "DIR", required_unless_present = "dry_run")]
     pub output: Option<PathBuf>,
     /// Say how many cases there are and about how long they take, and end
-    #[arg(long, conflicts_with_all = ["resume", "shard"])]
+    #[arg(long, conflicts_with = "resume")]
     pub dry_run: bool,
     /// Go on where results of this grid are there already
     #[arg(long)]

@@ -14,7 +14,7 @@ use crate::args::sweep::SweepArgs;
 use crate::commands::runs::threads;
 use crate::error::{Failure, Result, say};
 use crate::output::{print, print_json, when_interrupted};
-use crate::{progress, table};
+use crate::{progress, stdin, table};
 
 /// The longest grid.
 const MOST_BYTES: u64 = 16 << 20;
@@ -35,7 +35,8 @@ pub fn run(args: &SweepArgs) -> Result {
     checked.map_err(|error| Failure::usage(format!("{file}: {error}")))?;
     let threads = threads(args.jobs)?;
     let Some(output) = args.output.as_deref().filter(|_| !args.dry_run) else {
-        return dry_run(&sweep, threads.current_num_threads(), args.json);
+        let share = sweep.share(args.shard.unwrap_or(Shard::WHOLE));
+        return dry_run(&sweep, &share, threads.current_num_threads(), args.json);
     };
     // Shards are begun side by side, and one of them is first.
     let goes_on = args.resume || args.shard.is_some();
@@ -61,6 +62,12 @@ pub fn run(args: &SweepArgs) -> Result {
 
 /// The grid's text, and what it is called in messages.
 fn read(path: &Path) -> Result<(String, String)> {
+    if path == Path::new(stdin::NAME) {
+        let bytes = stdin::read("grid", MOST_BYTES)?;
+        let text = std::str::from_utf8(bytes)
+            .map_err(|error| Failure::usage(format!("{}: {error}", stdin::CALLED)))?;
+        return Ok((text.to_owned(), stdin::CALLED.to_owned()));
+    }
     let called = path.display().to_string();
     let unread = |what: String| Failure::usage(format!("{called}: {what}"));
     let file = std::fs::File::open(path).map_err(|error| unread(error.to_string()))?;
@@ -85,9 +92,14 @@ fn failure(error: SweepError) -> Failure {
 }
 
 /// Says how many cases there are, and about how long they take.
-fn dry_run(sweep: &Sweep, jobs: usize, as_json: bool) -> Result {
-    let (cases, parts) = (sweep.grid().len(), sweep.parts());
-    let seconds = seconds_of_a_case(sweep) * cases as f64 / jobs as f64;
+fn dry_run(sweep: &Sweep, share: &[usize], jobs: usize, as_json: bool) -> Result {
+    let (cases, parts) = (sweep.cases_of(share), share.len());
+    let tried = Tried::some_of(sweep);
+    let seconds = tried.mean_s * cases as f64 / jobs as f64;
+    if let Some(why) = &tried.why {
+        let (failed, all) = (tried.failed, plural(tried.cases, "case"));
+        say("warning", &format!("of {all} tried {failed} failed, the first: {why}"));
+    }
     if as_json {
         let axes: serde_json::Map<String, serde_json::Value> =
             sweep.grid().axes().map(|(axis, values)| (axis.into(), values.len().into())).collect();
@@ -98,6 +110,8 @@ fn dry_run(sweep: &Sweep, jobs: usize, as_json: bool) -> Result {
             "parts": parts,
             "jobs": jobs,
             "seconds": seconds,
+            "tried": tried.cases,
+            "failed": tried.failed,
         }));
     }
     let mut rows = table::plain(["AXIS", "VALUES", "WHICH"]);
@@ -126,26 +140,46 @@ fn which(values: &[Value]) -> String {
     }
 }
 
-/// How long a case takes, in the mean of some. What cases share is made before the clock starts.
-fn seconds_of_a_case(sweep: &Sweep) -> f64 {
-    let (most, budget) = TRIED;
-    let (start, mut times) = (Instant::now(), Vec::new());
-    for case in sweep.sample(most) {
-        let mut last = 0.0;
-        for _ in 0..2 {
-            let before = Instant::now();
-            drop(sweep.runs().carry_out(&case));
-            last = before.elapsed().as_secs_f64();
+/// What came of some cases.
+struct Tried {
+    cases: u64,
+    failed: u64,
+    /// Why the first of them did.
+    why: Option<String>,
+    /// Seconds of a case, in the mean. What cases share is made before the clock starts.
+    mean_s: f64,
+}
+
+impl Tried {
+    /// Tries cases from all over the grid.
+    fn some_of(sweep: &Sweep) -> Self {
+        let (most, budget) = TRIED;
+        let (start, mut seconds) = (Instant::now(), 0.0);
+        let mut tried = Self { cases: 0, failed: 0, why: None, mean_s: 0.0 };
+        for case in sweep.sample(most) {
+            let mut last = 0.0;
+            let mut error = None;
+            for _ in 0..2 {
+                let before = Instant::now();
+                error = sweep.runs().carry_out(&case).error;
+                last = before.elapsed().as_secs_f64();
+                if start.elapsed() > budget {
+                    break;
+                }
+            }
+            seconds += last;
+            tried.cases += 1;
+            if let Some(error) = error {
+                tried.failed += 1;
+                tried.why.get_or_insert(error);
+            }
             if start.elapsed() > budget {
                 break;
             }
         }
-        times.push(last);
-        if start.elapsed() > budget {
-            break;
-        }
+        tried.mean_s = seconds / tried.cases.max(1) as f64;
+        tried
     }
-    times.iter().sum::<f64>() / times.len().max(1) as f64
 }
 
 /// How far a sweep is.

@@ -1,7 +1,5 @@
 //! `evenkeel workloads`, `evenkeel show workload`.
 
-use std::path::Path;
-
 use evenkeel_files::native;
 use evenkeel_files::programs::{self, Context, KnobInfo, WorkloadInfo};
 use evenkeel_machine::{KindId, Machine};
@@ -49,16 +47,6 @@ fn describe(info: &WorkloadInfo) -> serde_json::Value {
         "shapes": info.shapes,
         "knobs": info.knobs.iter().map(knob).collect::<Vec<_>>(),
     })
-}
-
-/// A built-in name as the list spells it, whatever its case; any other text unchanged.
-pub fn canonical(name: &str) -> String {
-    match programs::find(name) {
-        Some(info) if !Path::new(name).exists() => {
-            format!("{}{}", info.name, &name[info.name.len()..])
-        }
-        _ => name.to_owned(),
-    }
 }
 
 /// The applications of this name or in this file, or on stdin (`-`), as made for this machine.

@@ -11,7 +11,7 @@ mod section;
 mod write;
 
 pub use error::{MachineError, Place};
-pub use preset::{Preset, load, preset, presets};
+pub use preset::{Preset, canonical, load, preset, presets};
 pub use read::parse;
 pub use write::to_toml;
 

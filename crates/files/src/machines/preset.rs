@@ -63,6 +63,13 @@ pub const fn presets() -> &'static [Preset] {
     PRESETS
 }
 
+/// A built-in name as the list spells it, whatever its case; any other text unchanged.
+pub fn canonical(name: &str) -> String {
+    let is_it = |preset: &&Preset| preset.name.eq_ignore_ascii_case(name);
+    let preset = PRESETS.iter().find(is_it).filter(|_| !Path::new(name).exists());
+    preset.map_or(name, |preset| preset.name).to_owned()
+}
+
 /// A machine that is built in, whatever the case of its name.
 ///
 /// # Errors

@@ -23,4 +23,4 @@ pub use build::{Context, Seed};
 pub use entry::{KnobInfo, WorkloadInfo};
 pub use error::WorkloadError;
 pub use parsec::big_little_ratio;
-pub use registry::{MOST_FILE_BYTES, find, list, load, parse};
+pub use registry::{MOST_FILE_BYTES, MOST_SIZE, canonical, find, list, load, parse};

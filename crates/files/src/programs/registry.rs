@@ -13,7 +13,7 @@ use super::{fairness, generated, parsec, readers, shipped, system};
 use evenkeel_model::Application;
 
 /// The greatest size: a thousand times the studies' inputs.
-const MOST_SIZE: f64 = 1_000.0;
+pub const MOST_SIZE: f64 = 1_000.0;
 
 /// The longest workload file, bytes.
 pub const MOST_FILE_BYTES: u64 = 64 << 20;
@@ -54,6 +54,16 @@ pub fn list() -> &'static [WorkloadInfo] {
 /// The built-in workload that a specification begins with, whatever its case.
 pub fn find(spec: &str) -> Option<&'static WorkloadInfo> {
     exact(head(spec)).or_else(|| folded(head(spec))).map(|index| &REGISTRY.infos[index])
+}
+
+/// A built-in name as the list spells it, whatever its case; any other text unchanged.
+pub fn canonical(name: &str) -> String {
+    match find(name) {
+        Some(info) if !Path::new(name).exists() => {
+            format!("{}{}", info.name, &name[info.name.len()..])
+        }
+        _ => name.to_owned(),
+    }
 }
 
 /// The part of a specification before its shape and knobs.

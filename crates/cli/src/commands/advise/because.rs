@@ -5,6 +5,8 @@
 //! often almost the same, and the last one is of no interest. A difference is a reason only if it
 //! favours the winner and exceeds [`TELLING`].
 
+use std::cmp::Ordering;
+
 use evenkeel_metrics::Record;
 
 use super::ranking::{Ranked, Run};
@@ -21,7 +23,9 @@ pub fn sentence(runs: &[Run], ranking: &[Ranked], measure: Measure) -> String {
     let winner = &ranking[0];
     let value = |ranked: &Ranked| ranked.place(measure).map(|place| place.value);
     let Some(best) = value(winner) else { return String::new() };
-    let is_behind = |ranked: &&Ranked| ranked.place(measure).is_some_and(|place| place.rank > 1);
+    let is_behind = |ranked: &&Ranked| {
+        measure.order(&runs[winner.run].record, &runs[ranked.run].record) == Some(Ordering::Less)
+    };
     let behind: Vec<_> = ranking.iter().filter(is_behind).collect();
     let Some(median) = behind.get(behind.len() / 2) else {
         return match ranking.len() {

@@ -65,7 +65,7 @@ impl Measure {
     }
 
     /// The order of two records, as far as their intervals tell; `None`: one has no such measure.
-    fn order(self, a: &Record, b: &Record) -> Option<Ordering> {
+    pub fn order(self, a: &Record, b: &Record) -> Option<Ordering> {
         let (one, other) = (self.value(a)?, self.value(b)?);
         let within = self.interval(a) + self.interval(b);
         if within > 0.0 && (one - other).abs() <= within {
@@ -139,25 +139,30 @@ pub fn rank(runs: &[Run], measure: Measure) -> Vec<Ranked> {
             }
         })
         .collect();
-    // The sort is stable: runs that are equal in all measures stay in the order given.
-    ranking.sort_by_key(|ranked| {
-        let others =
-            Measure::ALL.map(|each| ranked.place(each).map_or(usize::MAX, |place| place.rank));
-        (ranked.rank, others)
+    // Runs that are equal in all measures stay in the order given: the sort is stable.
+    let value = |ranked: &Ranked, of: Measure| ranked.place(of).map_or(f64::MAX, |it| it.value);
+    ranking.sort_by(|a, b| {
+        let others = |ranked: &Ranked| {
+            Measure::ALL.map(|each| ranked.place(each).map_or(usize::MAX, |place| place.rank))
+        };
+        let by_rank = a.rank.cmp(&b.rank);
+        by_rank
+            .then(value(a, measure).total_cmp(&value(b, measure)))
+            .then_with(|| others(a).cmp(&others(b)))
     });
     ranking
 }
 
-/// True if `a` is as good as `b` in all measures of the Pareto set that both have, and better in
-/// one.
+/// True if `a` is as good as `b` in all measures of the Pareto set, and better in one. Of means over
+/// seeds it must be told from `b` there; the best mean of a measure is beaten by none.
 fn dominates(a: &Record, b: &Record) -> bool {
     let mut better = false;
-    for order in Measure::PARETO.into_iter().filter_map(|measure| measure.order(a, b)) {
-        match order {
-            Ordering::Greater => return false,
-            Ordering::Less => better = true,
-            Ordering::Equal => {}
+    for measure in Measure::PARETO {
+        let (Some(one), Some(other)) = (measure.value(a), measure.value(b)) else { continue };
+        if one > other {
+            return false;
         }
+        better |= measure.order(a, b) == Some(Ordering::Less);
     }
     better
 }
