@@ -186,8 +186,8 @@ fn main() {
          `make bench-sweep` writes this page: small cases on three machines, of four workloads, \
          under five\npolicies, in turn by two threads of the bare engine in one process without \
          output, and by a sweep of\ntwo jobs, from the grid to the last file. Both carry out what \
-         slowdowns need: each set of applications\nalone, once. A quarter of the cases has programs \
-         that are new with each seed. Medians of rounds.\n\n",
+         slowdowns need: each set of\napplications alone, once. A quarter of the cases has programs \
+         that are new with each seed. Medians\nof rounds.\n\n",
     );
     writeln!(text, "| what | is |\n| --- | ---: |").unwrap();
     writeln!(text, "| cases | {} |", of_grid.len()).unwrap();

@@ -153,8 +153,8 @@ pub fn rank(runs: &[Run], measure: Measure) -> Vec<Ranked> {
     ranking
 }
 
-/// True if `a` is as good as `b` in all measures of the Pareto set, and better in one. Of means over
-/// seeds it must be told from `b` there; the best mean of a measure is beaten by none.
+/// True if `a` is as good as `b` in all measures of the Pareto set, and better in one. Of means
+/// over seeds it must be told from `b` there; the best mean of a measure is beaten by none.
 fn dominates(a: &Record, b: &Record) -> bool {
     let mut better = false;
     for measure in Measure::PARETO {
