@@ -40,7 +40,10 @@ fn a_model_of_generated_programs_decides_in_the_simulator_the_same_on_any_number
     assert_eq!(told, compare("2", &model));
     let oracle = compare("2", "oracle");
     assert_ne!(told[1], oracle[1], "acfs decides by other factors");
-    assert_eq!(told[3], oracle[3], "linux goes by none");
+    // Where factors come from is said of each run, and makes none of linux another one.
+    let said = "\"a model of 20 programs (generated, modelled for quickia)\",";
+    assert!(told[1].contains(said) && !oracle[1].contains("model of"), "{}", told[1]);
+    assert_eq!(told[3].replace(said, ""), oracle[3], "linux goes by none");
 }
 
 #[test]
