@@ -152,12 +152,6 @@ impl Folder {
         }
     }
 
-    /// Where it is.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// True if a part is there, whole. A machine that lost its power may have left less of it.
     #[must_use]
     pub fn has(&self, file: &Path) -> bool {

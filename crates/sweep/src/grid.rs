@@ -27,7 +27,7 @@ use crate::words;
 
 /// Axes that a grid may have, beside knobs of policies (`acfs.swap`). They are called as the flags
 /// of `evenkeel simulate` are.
-pub const AXES: [&str; 14] = [
+const AXES: [&str; 14] = [
     "machine",
     "cores",
     "free-costs",
@@ -274,14 +274,6 @@ impl Grid {
     #[must_use]
     pub fn values(&self, axis: &str) -> &[Value] {
         self.written.axes.get(axis).map_or(&[], Vec::as_slice)
-    }
-
-    /// Its axes of knobs: policy, knob, values.
-    pub fn knobs(&self) -> impl Iterator<Item = (&str, &str, &[Value])> {
-        self.axes().filter_map(|(axis, values)| {
-            let (policy, knob) = axis.split_once('.')?;
-            Some((policy, knob, values))
-        })
     }
 
     /// How many cases it has.

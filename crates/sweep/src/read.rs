@@ -9,6 +9,7 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader as _, RowGroupReader, SerializedFileReader};
 
 use crate::axis::Value;
+use crate::hive::decoded;
 use crate::manifest::Manifest;
 use crate::row::column_of;
 
@@ -216,24 +217,4 @@ impl Columns<'_> {
 fn spread<T>(levels: &[i16], values: impl IntoIterator<Item = T>) -> Vec<Option<T>> {
     let mut values = values.into_iter();
     levels.iter().map(|&level| if level > 0 { values.next() } else { None }).collect()
-}
-
-/// A name as it was before it was percent-encoded.
-fn decoded(text: &str) -> String {
-    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
-    while let [first, after @ ..] = rest {
-        let hex = after.get(..2).filter(|_| *first == b'%');
-        let hex = hex.and_then(|digits| std::str::from_utf8(digits).ok());
-        match hex.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &after[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -8,6 +8,7 @@ use crate::axis::Value;
 use crate::case::Case;
 use crate::folder::{Begin, Folder, FolderError};
 use crate::grid::Grid;
+use crate::hive::encoded;
 use crate::manifest::Manifest;
 use crate::parts::Part;
 use crate::row::{Layout, Rows};
@@ -120,8 +121,8 @@ impl Sweep {
             .map(|part| {
                 let (machine, policy) = labels(&grid, part);
                 Path::new("results")
-                    .join(format!("machine={}", hive(&machine)))
-                    .join(format!("policy={}", hive(&policy)))
+                    .join(format!("machine={}", encoded(&machine)))
+                    .join(format!("policy={}", encoded(&policy)))
                     .join(part.file(&digest))
             })
             .collect();
@@ -295,17 +296,4 @@ fn labels(grid: &Grid, part: &Part) -> (String, String) {
     let case = grid.case(&grid.blocks[part.block], part.first);
     let of = |axis: &str| case.get(axis).map(Value::to_string).unwrap_or_default();
     (of("machine"), of("policy"))
-}
-
-/// A value as part of a path, as readers of such folders take it: percent-encoded.
-fn hive(value: &str) -> String {
-    let mut text = String::new();
-    for byte in value.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-_.".contains(&byte) && value != "." && value != ".." {
-            text.push(byte.into());
-        } else {
-            text.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    text
 }

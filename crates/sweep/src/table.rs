@@ -11,7 +11,7 @@ use parquet::schema::types::Type;
 
 /// A column: a value for each row, or none.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Column {
+pub(crate) enum Column {
     /// Words.
     Text(Vec<Option<String>>),
     /// Whole numbers.
@@ -34,20 +34,13 @@ impl Column {
     }
 
     /// How many rows it has.
-    #[must_use]
-    pub fn len(&self) -> usize {
+    fn len(&self) -> usize {
         match self {
             Self::Text(values) => values.len(),
             Self::Whole(values) => values.len(),
             Self::Number(values) => values.len(),
             Self::Numbers(values) => values.len(),
         }
-    }
-
-    /// True if it has no row.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Its field in the schema of a file.
@@ -83,7 +76,7 @@ fn list_field(name: &str) -> Result<Type, ParquetError> {
 
 /// Columns of equal length, by name.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Table {
+pub(crate) struct Table {
     columns: Vec<(String, Column)>,
 }
 
@@ -94,11 +87,6 @@ impl Table {
         debug_assert!(self.columns.first().is_none_or(|(_, first)| first.len() == column.len()));
         self.columns.push((name.to_owned(), column));
         self
-    }
-
-    /// Its columns.
-    pub fn columns(&self) -> impl Iterator<Item = (&str, &Column)> {
-        self.columns.iter().map(|(name, column)| (name.as_str(), column))
     }
 
     /// The file: the same bytes for equal tables.

@@ -13,9 +13,10 @@ Examples:
   evenkeel compare -m quickia -w 4STH -p linux,acfs --json > runs.json
   evenkeel report runs.json more.json -o report.html
 
-Of a folder of `evenkeel sweep` the page shows policies beside a baseline, by each axis, what they trade against each other \
-(Pareto), how much each knob matters, and which policy is best where. Figures are geometric means over all settings; seeds become means with 95 % intervals, \
-and what lies within them is not told apart. Of result records it is the page of compare.";
+Of a folder of `evenkeel sweep` the page shows policies beside a baseline, by each axis, what they \
+trade against each other (Pareto), how much each knob matters, and which policy is best where. \
+Figures are geometric means over all settings. Policies are compared seed by seed, and what lies \
+within the 95 % interval is not told apart. Of result records it is the page of compare.";
 
 /// Of `report`.
 #[derive(Debug, Args)]

@@ -33,12 +33,14 @@ A grid:
   [[zip]]                                   # first with first, second with second
   axes = [\"machine\", \"size\"]
 
-Axes are called as the flags of simulate: machine, cores, free-costs, workload, size, workers, characters, duration, link, governor, \
-policy, estimator, decision-latency, seed. A knob of a policy, as acfs.swap, is an axis for that policy alone.
+Axes are called as the flags of simulate: machine, cores, free-costs, workload, size, \
+workers, characters, duration, link, governor, seed, policy, estimator, decision-latency. A knob \
+of a policy, as acfs.swap, is an axis for that policy alone.
 
-Results are Parquet, in folders by machine and policy, that DuckDB, Polars and pandas read as one table; docs/simulate/sweeps.md says how. \
-A case that fails is a row with an error. Parts that are written are never lost, whatever ends the command; --resume makes the others. \
-The files are the same bytes for any number of --jobs and --shard.";
+Results are Parquet, in folders by machine and policy, that DuckDB, Polars and pandas read as one \
+table; docs/simulate/sweeps.md says how. A case that fails is a row with an error. Parts that are \
+written are never lost, whatever ends the command; --resume makes the others. The files are the \
+same bytes for any number of --jobs and --shard.";
 
 /// Of `sweep`.
 #[derive(Debug, Args)]
