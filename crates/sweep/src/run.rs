@@ -377,6 +377,19 @@ mod tests {
     }
 
     #[test]
+    fn a_program_that_chance_makes_is_another_one_with_each_seed_and_the_others_are_not() {
+        let records = records(
+            "[axes]\nmachine = \"quickia\"\nworkload = [\"generated\", \"mcf\"]\npolicy = \"hsp\"\n\
+             size = 0.01\nseed = [1, 2, 1000]\n",
+        );
+        let times: Vec<f64> = records.iter().map(|record| record.makespan_s).collect();
+        assert!(times[0] != times[1] && times[1] != times[2] && times[0] != times[2], "{times:?}");
+        assert!(times[3] == times[4] && times[4] == times[5], "{times:?}");
+        let alone: Vec<f64> = records.iter().map(|record| record.apps[0].alone_fast_s).collect();
+        assert!(alone[0] != alone[1] && alone[1] != alone[2], "{alone:?}");
+    }
+
+    #[test]
     fn a_case_that_cannot_be_carried_out_has_the_reason_in_its_record() {
         let records = records(
             "[axes]\nmachine = [\"quickia\", \"no-such\"]\nworkload = \"mcf\"\n\

@@ -2,6 +2,8 @@
 //! trade against each other, how much knobs matter, and which policy is best where.
 
 mod means;
+#[cfg(test)]
+mod tests;
 
 use evenkeel_studies::{Cell, Column, Exhibit, Figure, Shape};
 use evenkeel_sweep::{MEASURES, Results};

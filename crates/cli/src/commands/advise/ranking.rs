@@ -251,6 +251,21 @@ pub mod tests {
     }
 
     #[test]
+    fn means_within_each_others_intervals_share_a_place_the_least_of_them_first() {
+        let mean = |time: f64, within: f64| {
+            let ci95 = [("makespan_s".to_owned(), within)].into_iter().collect();
+            let seeds = Some(evenkeel_metrics::SeedsRow { count: 5, ci95 });
+            Record { seeds, ..record(time, None, None) }
+        };
+        let all = runs([mean(3.0, 0.1), mean(2.5, 2.0), mean(2.0, 0.1)]);
+        let ranking = rank(&all, Measure::Time);
+        assert_eq!(order(&ranking), "cba");
+        assert_eq!(ranking.iter().map(|ranked| ranked.rank).collect::<Vec<_>>(), [1, 1, 2]);
+        assert_eq!(ranking[1].place(Measure::Time).unwrap().ci95, Some(2.0));
+        assert_eq!(pareto(&ranking), "bc", "the least mean is beaten by none");
+    }
+
+    #[test]
     fn who_failed_has_no_place_and_beats_nobody() {
         let mut all = runs([0.0, 1.0].map(|time| record(time, None, None)));
         all[0].record.error = Some("deadlock".into());
