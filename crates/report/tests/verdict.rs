@@ -189,3 +189,10 @@ fn a_wide_interval_of_the_best_makes_others_as_good_and_none_the_fairest() {
         "acfs (and, as good, hsp): 20 % less time than linux, the same energy, fairer.",
     );
 }
+
+#[test]
+fn a_baseline_in_doubt_is_one_that_nothing_is_told_from() {
+    let records =
+        [within(run("linux", "mcf", 10.0, None), 1.5), within(run("acfs", "mcf", 9.0, None), 0.0)];
+    says(&records, "No policy differs from linux by more than its 95 % interval in time.");
+}

@@ -64,3 +64,36 @@ impl Grid {
         parts.into_iter().map(|(_, part)| part).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_follow_each_other_through_each_block_with_what_is_left_in_the_last() {
+        let axes = "[axes]\nmachine = \"quickia\"\nworkload = [\"mcf\", \"4STH\"]\n\
+                    policy = [\"acfs\", \"hsp\"]\nseed = { from = 1, to = 517, step = 1 }\n\
+                    \"acfs.swap\" = [200, 400, 600]\n";
+        let left_out = "[[exclude]]\nworkload = \"mcf\"\nseed = [1, 500, 516]\n";
+        for text in [axes.to_owned(), format!("{axes}{left_out}")] {
+            let grid = Grid::parse(&text, "grid.toml", None).unwrap();
+            let (most, parts) = (grid.cases_in_part(), grid.parts());
+            assert!(most > 1 && parts.len() > 90, "{most} {}", parts.len());
+            for (number, block) in grid.blocks.iter().enumerate() {
+                let mut of_block: Vec<&Part> =
+                    parts.iter().filter(|part| part.block == number).collect();
+                of_block.sort_by_key(|part| part.first);
+                let cases: Vec<u64> = of_block.iter().map(|part| part.cases).collect();
+                let (last, whole) = cases.split_last().unwrap();
+                assert!(whole.iter().all(|cases| *cases == most) && *last <= most, "{cases:?}");
+                assert_eq!(cases.iter().sum::<u64>(), block.cases);
+                assert!(of_block.windows(2).all(|pair| pair[0].end == pair[1].first));
+                let counted = |part: &&Part| {
+                    let has = |&place: &u64| grid.has(block, place);
+                    (part.first..part.end).filter(has).count() as u64 == part.cases
+                };
+                assert!(of_block.iter().all(counted));
+            }
+        }
+    }
+}
