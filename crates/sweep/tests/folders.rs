@@ -9,9 +9,10 @@ use std::sync::Mutex;
 use evenkeel_sweep::{Begin, Grid, Results, Shard, Sweep, Value, Watch};
 use proptest::prelude::*;
 
+/// Of 232 cases: parts have three.
 const GRID: &str = "[axes]\nmachine = [\"quickia\", \"odroid-xu3\"]\n\
                     workload = [[\"mcf\", \"gobmk\"], \"no-such-file.json\"]\n\
-                    policy = [\"acfs\", \"hsp\", \"linux\"]\nsize = 0.01\nseed = [1, 2, 3]\n\
+                    policy = [\"acfs\", \"hsp\", \"linux\"]\nsize = 0.01\nseed = { from = 1, to = 12, step = 1 }\n\
                     \"acfs.swap\" = [200, 400, 600]\n\
                     [[exclude]]\npolicy = \"linux\"\nseed = 2\n";
 
@@ -134,7 +135,7 @@ fn a_folder_of_something_else_is_refused_and_left_as_it_is() {
     let anew = said(to.path(), GRID, Begin::Anew);
     let parts = sweep.parts();
     assert!(anew.contains(&format!(": 1 of {parts} parts of this grid are there; --resume")));
-    let seeds = GRID.replace("[1, 2, 3]", "[1, 2]");
+    let seeds = GRID.replace("to = 12", "to = 13");
     assert!(said(to.path(), &seeds, Begin::Resume).contains("other values of axis 'seed'"));
     let axis = GRID.replace("size = 0.01\n", "");
     assert!(said(to.path(), &axis, Begin::Resume).contains("its grid has an axis 'size'"));

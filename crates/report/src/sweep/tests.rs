@@ -84,6 +84,25 @@ fn a_seed_that_goes_with_a_size_is_no_chance() {
 }
 
 #[test]
+fn the_least_mean_is_not_told_from_others_within_its_interval_and_of_other_seeds_there_is_none() {
+    let axes = json!({ "workload": ["a", "b"], "seed": [1, 2, 3], "policy": ["linux", "acfs"] });
+    let time = |at: &[usize]| Some([1.0, [0.5, 1.0, 1.6][at[1]]][at[2]]);
+    let all = results(axes, time);
+    let shown = show(&all, None).unwrap();
+    assert!(number(titled(&shown, "Policies"), 1, 1) < 0.95);
+    assert!(shown.lead.ends_with("Best in time: none is told in 2 of 2."), "{}", shown.lead);
+
+    let mut lacking = all;
+    for case in &mut lacking.cases {
+        if case.places[..2] == [Some(0), Some(1)] {
+            (case.has_failed, case.measures) = (true, [None; MEASURES.len()]);
+        }
+    }
+    let policies = show(&lacking, None).unwrap();
+    assert!(titled(&policies, "Policies").ci95.is_empty());
+}
+
+#[test]
 fn a_policy_that_failed_somewhere_says_of_how_many_and_is_in_no_trade_off() {
     let axes = json!({ "workload": ["a", "b"], "policy": ["linux", "heft", "gts"] });
     let time = |at: &[usize]| match at {
