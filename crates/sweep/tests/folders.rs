@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use evenkeel_sweep::{Begin, Grid, Results, Shard, Sweep, Value, Watch};
 use proptest::prelude::*;
 
-/// Of 232 cases: parts have three.
+/// Of 236 cases: parts have three.
 const GRID: &str = "[axes]\nmachine = [\"quickia\", \"odroid-xu3\"]\n\
                     workload = [[\"mcf\", \"gobmk\"], \"no-such-file.json\"]\n\
                     policy = [\"acfs\", \"hsp\", \"linux\"]\nsize = 0.01\nseed = { from = 1, to = 12, step = 1 }\n\
