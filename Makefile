@@ -48,6 +48,7 @@ test:
 	./tests/setup-perfetto.sh
 	./tests/setup-c.sh
 	./tests/setup-valgrind.sh
+	./tests/setup-python.sh
 	SELECT="--workspace $(SCHED_EXT) --lib --examples" $(CARGO) test --workspace $(SCHED_EXT)
 	./tests/run-pages.sh
 	@echo

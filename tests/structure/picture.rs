@@ -22,6 +22,7 @@ const WORDS: &[(&str, &str)] = &[
     ("evenkeel-metrics", "from a run to numbers"),
     ("evenkeel-model", "threads, phases, task graphs"),
     ("evenkeel-policy", "the contract,\\none file a policy"),
+    ("evenkeel-python", "the package for Python"),
     ("evenkeel-report", "tables, pages, traces"),
     ("evenkeel-runtime", "tasks and loops"),
     ("evenkeel-sim", "the simulator"),

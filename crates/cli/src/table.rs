@@ -122,7 +122,7 @@ fn fitted_to(mut table: Table, droppable: &[usize], instead: &str, width: Option
 
 /// The style of result tables here.
 pub fn style() -> Style {
-    width().map_or_else(Style::default, |width| Style { width })
+    width().map_or_else(Style::default, |width| Style { width, ..Style::default() })
 }
 
 /// Names and their values, one line each, with the names in a column.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use evenkeel_model::Application;
-use evenkeel_policy::registry;
+use evenkeel_policy::{Policy, registry};
 use evenkeel_sim::{Config, Estimator, Listener, Outcome, SimError};
 
 use crate::alone::{Alone, AloneError};
@@ -46,8 +46,20 @@ impl Run<'_> {
     /// A policy or a knob that is not there; the run fails.
     pub fn carry_out<L: Listener>(&self, listener: &mut L) -> Result<Outcome, RunError> {
         let mut policy = registry::make_with_seed(self.system, self.set, self.config.seed)?;
+        self.carry_out_under(policy.as_mut(), listener)
+    }
+
+    /// Simulates it under a policy that is not in the registry.
+    ///
+    /// # Errors
+    /// The run fails.
+    pub fn carry_out_under<L: Listener>(
+        &self,
+        policy: &mut dyn Policy,
+        listener: &mut L,
+    ) -> Result<Outcome, RunError> {
         let machine = self.subject.machine;
-        Ok(evenkeel_sim::run(machine, self.apps, policy.as_mut(), self.config, listener)?)
+        Ok(evenkeel_sim::run(machine, self.apps, policy, self.config, listener)?)
     }
 
     /// Its record. `alone` is by application.

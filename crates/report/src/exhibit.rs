@@ -176,12 +176,12 @@ mod tests {
 
     #[test]
     fn a_table_that_is_too_wide_goes_on_beneath_with_its_names() {
-        let wide = table(&exhibit(), Style { width: 100 });
+        let wide = table(&exhibit(), Style { width: 100, ..Style::default() });
         assert_eq!(wide.matches("bodytrack").count(), 1, "{wide}");
-        let narrow = table(&exhibit(), Style { width: 21 });
+        let narrow = table(&exhibit(), Style { width: 21, ..Style::default() });
         assert_eq!(narrow.matches("bodytrack").count(), 2, "{narrow}");
         assert!(narrow.lines().all(|line| line.chars().count() <= 21), "{narrow}");
-        let hopeless = table(&exhibit(), Style { width: 1 });
+        let hopeless = table(&exhibit(), Style { width: 1, ..Style::default() });
         assert_eq!(hopeless.matches("bodytrack").count(), 3, "{hopeless}");
     }
 }

@@ -13,11 +13,13 @@ pub struct Style {
     /// Columns of the terminal. If a table is wider, its least important columns are left out, and
     /// a line says which.
     pub width: usize,
+    /// What has all that is left out, for that line.
+    pub rest: &'static str,
 }
 
 impl Default for Style {
     fn default() -> Self {
-        Self { width: 100 }
+        Self { width: 100, rest: "--csv and --json have all" }
     }
 }
 
@@ -71,7 +73,7 @@ pub fn compare(records: &[Record], style: Style) -> String {
         notes.push(format!("{BEST} best of its column."));
     }
     if !left_out.is_empty() {
-        notes.push(format!("Too narrow for {}: --csv and --json have all.", left_out.join(", ")));
+        notes.push(format!("Too narrow for {}: {}.", left_out.join(", "), style.rest));
     }
     if !notes.is_empty() {
         text.push('\n');

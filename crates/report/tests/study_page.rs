@@ -70,7 +70,7 @@ fn a_figure_called_as_its_table_has_no_heading_of_its_own_and_says_what_it_has_n
 
 #[test]
 fn tables_of_a_terminal_are_headed_and_fit() {
-    let text = evenkeel_report::study(&study("acfs"), Style { width: 60 });
+    let text = evenkeel_report::study(&study("acfs"), Style { width: 60, ..Style::default() });
     for part in [
         "made-up: A study that nobody made",
         "3. Speedups\n═══",

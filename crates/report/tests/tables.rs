@@ -35,8 +35,14 @@ fn widest(text: &str) -> usize {
 
 #[test]
 fn policies_side_by_side() {
-    golden("compare.txt", &table::compare(&pair(), table::Style { width: 100 }));
-    golden("compare80.txt", &table::compare(&pair(), table::Style { width: 80 }));
+    golden(
+        "compare.txt",
+        &table::compare(&pair(), table::Style { width: 100, ..table::Style::default() }),
+    );
+    golden(
+        "compare80.txt",
+        &table::compare(&pair(), table::Style { width: 80, ..table::Style::default() }),
+    );
 }
 
 #[test]
@@ -47,9 +53,12 @@ fn one_run() {
 #[test]
 fn a_table_fits_its_width() {
     for width in [60, 80, 100] {
-        let text = table::compare(&pair(), table::Style { width });
+        let text = table::compare(&pair(), table::Style { width, ..table::Style::default() });
         assert!(widest(&text) <= width, "{width}:\n{text}");
-        assert!(widest(&table::simulate(&pair()[0], table::Style { width })) <= width);
+        assert!(
+            widest(&table::simulate(&pair()[0], table::Style { width, ..table::Style::default() }))
+                <= width
+        );
     }
 }
 
@@ -68,7 +77,7 @@ fn columns_without_a_value_and_those_that_weigh_applications_where_there_is_one_
 fn the_best_of_each_measure_is_marked_and_ties_of_all_are_not() {
     let mut records = pair();
     records.iter_mut().for_each(|record| record.antt = Some(1.5));
-    let text = table::compare(&records, table::Style { width: 200 });
+    let text = table::compare(&records, table::Style { width: 200, ..table::Style::default() });
     let row = |name: &str| {
         text.lines().find(|line| line.trim_start().starts_with(name)).unwrap().to_owned()
     };
@@ -76,7 +85,8 @@ fn the_best_of_each_measure_is_marked_and_ties_of_all_are_not() {
     assert!(!text.contains("1.500*"));
     records[1].antt = Some(1.5 + 1e-9);
     assert!(
-        !table::compare(&records, table::Style { width: 200 }).contains("1.500*"),
+        !table::compare(&records, table::Style { width: 200, ..table::Style::default() })
+            .contains("1.500*"),
         "no difference that shows"
     );
 }
@@ -145,8 +155,11 @@ fn means_over_seeds_have_their_intervals_and_what_lies_within_is_not_best() {
         let of = |record| Record { seeds: Some(SeedsRow { count: 4, ci95: ci95() }), ..record };
         pair().into_iter().map(of).collect()
     };
-    golden("seeds.txt", &table::compare(&with(0.1), table::Style { width: 80 }));
-    let all = table::compare(&with(3.0), table::Style { width: 80 });
+    golden(
+        "seeds.txt",
+        &table::compare(&with(0.1), table::Style { width: 80, ..table::Style::default() }),
+    );
+    let all = table::compare(&with(3.0), table::Style { width: 80, ..table::Style::default() });
     let best = |line: &str| line.contains("5.250 ±3.000*");
     assert!(all.contains("5.250 ±3.000") && !all.lines().any(best), "{all}");
     assert!(csv_of(&with(0.1)).contains("seeds.ci95.makespan_s"));

@@ -29,6 +29,11 @@ const SEEDS_OF_MEMORY: [u32; 2] = [500, 5_000];
 /// Given as an argument, with a number of seeds: sweep that grid, and say the most memory.
 const MEMORY: &str = "--memory-of-seeds";
 
+/// Given as an argument, with what `engine` takes: say how long a run is.
+const ENGINE: &str = "--engine";
+/// Runs of a round of that.
+const RUNS: u32 = 400;
+
 /// 216 cases a seed.
 const GRID: &str = r#"[axes]
 machine = ["odroid-xu3", "quickia", "pixel6"]
@@ -156,7 +161,36 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
+/// Microseconds of a run by the bare engine: machine, policy, size, and workloads that run together.
+fn engine(args: &[String]) -> f64 {
+    let [machine, policy, size, names @ ..] = args else {
+        panic!("MACHINE POLICY SIZE WORKLOAD...")
+    };
+    let machine = evenkeel_files::machines::load(machine).unwrap();
+    let context = Context { size: size.parse().unwrap(), ..Context::new(&machine) };
+    let apps: Vec<Application> =
+        names.iter().flat_map(|name| programs::load(name, &context).unwrap()).collect();
+    let config = Config::default();
+    let run = || {
+        let mut policy = registry::make_with_seed(policy, &[], config.seed).unwrap();
+        let run = evenkeel_sim::run(&machine, &apps, policy.as_mut(), &config, &mut NoListener);
+        black_box(run.unwrap());
+    };
+    run();
+    let round = || {
+        let start = Instant::now();
+        (0..RUNS).for_each(|_| run());
+        start.elapsed().as_secs_f64() / f64::from(RUNS) * 1e6
+    };
+    median((0..ROUNDS).map(|_| round()).collect())
+}
+
 fn main() {
+    let args: Vec<String> = env::args().skip_while(|arg| arg != ENGINE).collect();
+    if let [_, args @ ..] = args.as_slice() {
+        println!("{}", engine(args));
+        return;
+    }
     let mut args = env::args().skip(1).skip_while(|arg| arg != MEMORY);
     if let Some(seeds) = args.nth(1) {
         sweep(seeds.parse().unwrap());

@@ -15,7 +15,8 @@ pub struct Case {
 
 impl Case {
     /// Of these values.
-    pub(crate) fn new(values: IndexMap<String, Value>) -> Self {
+    #[must_use]
+    pub fn new(values: IndexMap<String, Value>) -> Self {
         Self { values }
     }
 

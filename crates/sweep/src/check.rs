@@ -7,7 +7,8 @@ use evenkeel_sim::Config;
 use crate::axis::Value;
 use crate::case::Case;
 use crate::grid::{Grid, is_knob_of};
-use crate::run::{Runs, flag, policy, workload_key};
+use crate::prepared::policy;
+use crate::run::{Runs, flag, workload_key};
 use crate::words;
 
 /// A value of an axis that no case can be carried out with.

@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 use crate::axis::Value;
 use crate::case::hex;
 use crate::grid::{Grid, Written};
+use crate::inputs::Inputs;
 
 /// The version of the tables' columns and of the folder's layout.
 pub const SCHEMA: &str = "evenkeel.sweep/1";
@@ -22,7 +23,7 @@ pub struct Manifest {
     pub model: u64,
     /// The grid, ranges written out.
     pub grid: Written,
-    /// SHA-256 of each file that the grid names, by its name.
+    /// SHA-256 of each file that the grid names, by its name, and of what it names in memory.
     pub inputs: IndexMap<String, String>,
     /// How many cases there are.
     pub cases: u64,
@@ -35,11 +36,17 @@ impl Manifest {
     ///
     /// # Errors
     /// The name of a file that cannot be read, and why.
-    pub fn of(grid: &Grid, parts: usize) -> Result<Self, (String, std::io::Error)> {
+    pub fn of(
+        grid: &Grid,
+        parts: usize,
+        in_memory: &Inputs,
+    ) -> Result<Self, (String, std::io::Error)> {
         let mut inputs = IndexMap::new();
         for axis in ["machine", "workload", "estimator"] {
             for name in grid.values(axis).iter().flat_map(names) {
-                if Path::new(&name).is_file() {
+                if let Some((name, digest)) = in_memory.digest(axis, &name) {
+                    inputs.insert(name, digest);
+                } else if Path::new(&name).is_file() {
                     let bytes = std::fs::read(&name).map_err(|error| (name.clone(), error))?;
                     inputs.insert(name, hex(&Sha256::digest(bytes)));
                 }

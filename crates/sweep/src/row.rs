@@ -171,6 +171,27 @@ pub fn columns() -> impl Iterator<Item = ColumnInfo> {
     COLUMNS.iter().map(|(info, _)| *info)
 }
 
+/// The table of runs that are of no grid: machine and policy, as cases name them, and the columns
+/// that every table has.
+#[must_use]
+pub fn table_of(runs: &[(Case, Record)]) -> Table {
+    let layout = Layout { axes: Vec::new() };
+    let all: Vec<Rows> = runs.iter().map(|(case, record)| layout.rows(case, record)).collect();
+    let label = |axis: &str| {
+        let of = runs.iter().zip(&all).flat_map(|((case, _), rows)| {
+            std::iter::repeat_n(
+                case.get(axis).map(ToString::to_string),
+                rows.0.len() / COLUMNS.len(),
+            )
+        });
+        Column::Text(of.collect())
+    };
+    let labels = Table::default().with("machine", label("machine"));
+    let labels = labels.with("policy", label("policy"));
+    let rest = layout.table(all).into_columns();
+    rest.fold(labels, |table, (name, column)| table.with(&name, column))
+}
+
 /// The columns of a grid's tables, the same for all of its cases.
 pub(crate) struct Layout {
     /// Axes that have a column of their own, its name and kind.

@@ -3,21 +3,21 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
+use evenkeel_files::machines;
 use evenkeel_files::programs::{self, Context};
 use evenkeel_machine::Machine;
-use evenkeel_metrics::{Alone, AloneCache, Record, Run, Subject};
+use evenkeel_metrics::{Alone, AloneCache, Record};
 use evenkeel_model::character::give_characters;
 use evenkeel_model::{Application, Step};
-use evenkeel_policy::registry;
 use evenkeel_sim::{Config, Estimator, NoListener};
 
 use crate::axis::Value;
 use crate::case::Case;
-use crate::grid::is_knob_of;
+use crate::inputs::Inputs;
+use crate::prepared::Named;
 use crate::shared::Shared;
-use crate::words::{self, PolicySpec};
+use crate::words;
 
 /// Most workloads that are kept: parts of all policies go through the same ones side by side, with
 /// at most a thousand of them each. A large one counts as several. Ours.
@@ -29,6 +29,7 @@ const MOST_ALONE: usize = 2_048;
 
 /// What cases share: machines, workloads, and runs of applications alone, each made once.
 pub struct Runs {
+    inputs: Inputs,
     machines: Shared<MachineKey, OnMachine>,
     estimators: Shared<String, Estimator>,
     workloads: Shared<WorkloadKey, Arc<Workload>>,
@@ -42,7 +43,7 @@ pub struct Runs {
 pub(crate) struct Workload {
     /// Another number for other applications.
     number: u64,
-    apps: Vec<Application>,
+    pub apps: Vec<Application>,
     /// As how many it counts.
     weight: usize,
 }
@@ -71,14 +72,14 @@ pub(crate) type MachineKey = (String, Option<String>, bool);
 /// A machine, and the part of it that is used.
 pub(crate) struct OnMachine {
     whole: Machine,
-    used: Machine,
+    pub used: Machine,
 }
 
 /// What a workload is made of.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct WorkloadKey {
     machine: MachineKey,
-    names: Vec<String>,
+    pub names: Vec<String>,
     size: u64,
     threads: Option<u32>,
     seed: u64,
@@ -91,6 +92,7 @@ type AloneKey = (u64, String);
 impl Default for Runs {
     fn default() -> Self {
         Self {
+            inputs: Inputs::default(),
             machines: Shared::with_room(MOST_WORKLOADS, |_| 1),
             estimators: Shared::with_room(MOST_WORKLOADS, |_| 1),
             workloads: Shared::with_room(MOST_WORKLOADS, |workload| workload.weight),
@@ -104,67 +106,52 @@ impl Default for Runs {
 }
 
 impl Runs {
+    /// With machines and workloads in memory.
+    #[must_use]
+    pub fn with_inputs(inputs: Inputs) -> Self {
+        Self { inputs, ..Self::default() }
+    }
+
     /// The record of a case. A case that cannot be carried out has a record with the reason.
     #[must_use]
     pub fn carry_out(&self, case: &Case) -> Record {
-        let done = catch_unwind(AssertUnwindSafe(|| self.try_carry_out(case)));
-        match done {
-            Ok(Ok(record)) => record,
-            Ok(Err(error)) => failed(case, error),
+        let carry_out = || {
+            let prepared = self.prepare(case, Named::InRegistry)?;
+            self.carry_out_prepared(&prepared, None, &mut NoListener)
+        };
+        match catch_unwind(AssertUnwindSafe(carry_out)) {
+            Ok(Ok(done)) => done.record,
+            Ok(Err(error)) => Self::failed(case, error),
             // A fault of ours costs this case, and not the other ones.
-            Err(_) => failed(case, "the simulator failed: please report it".to_owned()),
+            Err(_) => Self::failed(case, "the simulator failed: please report it".to_owned()),
         }
     }
 
-    fn try_carry_out(&self, case: &Case) -> Result<Record, String> {
-        let machine = machine_key(case)?;
-        let on = self.machine(&machine)?;
-        let used = &on.used;
-        let policy = policy(case)?;
-        let (system, graph) = words::parts(&policy.name);
-        let knobs = registry::knobs(system, &policy.set).map_err(|it| it.to_string())?;
-        let config = self.config(case)?;
-        let key = workload_key(case, machine, &config)?;
-        let workload = self.workload(&key, &on)?;
-        let apps = &workload.apps;
-        evenkeel_sim::check_estimator(used, apps, &config).map_err(|it| it.to_string())?;
-        if let Some(graph) = graph
-            && apps.iter().all(|app| app.graphs.is_empty())
-        {
-            return Err(format!(
-                "policy {}: {graph} chooses among the tasks of a graph, and {} has none",
-                policy.label,
-                key.names.join(" + ")
-            ));
+    /// The record of a case that could not be carried out.
+    #[must_use]
+    pub fn failed(case: &Case, error: String) -> Record {
+        let workloads = match case.get("workload") {
+            Some(Value::Together(names)) => names.clone(),
+            other => other.iter().map(ToString::to_string).collect(),
+        };
+        Record {
+            machine: word(case, "machine").unwrap_or_default(),
+            policy: word(case, "policy").unwrap_or_default(),
+            workloads,
+            seed: whole_number(case, "seed").ok().flatten().unwrap_or(Config::default().seed),
+            error: Some(error),
+            ..Record::default()
         }
-        // Runs alone are the same for all policies: they are what these are compared with.
-        let alone = self.alone(&workload, &on, &config)?;
-        let config = &match graph {
-            Some(graph) => Config { graph_policy: graph.to_owned(), ..config },
-            None => config,
-        };
-        let run = Run {
-            subject: Subject {
-                machine: used,
-                policy: &policy.name,
-                knobs: &knobs,
-                workloads: &key.names,
-                seed: config.seed,
-            },
-            system,
-            set: &policy.set,
-            apps,
-            config,
-        };
-        let outcome = run.carry_out(&mut NoListener).map_err(|error| error.to_string())?;
-        // Host time would make each run another one.
-        Ok(run.record(&outcome, &alone, false, Duration::ZERO))
     }
 
     pub(crate) fn machine(&self, key: &MachineKey) -> Result<Arc<OnMachine>, String> {
         self.machines.get(key.clone(), || {
             let (name, cores, free_costs) = key;
-            let named = evenkeel_files::machines::load(name).map_err(|error| error.to_string())?;
+            let named = match self.inputs.machine(name) {
+                Some(text) => machines::parse(text, name),
+                None => machines::load(name),
+            };
+            let named = named.map_err(|error| error.to_string())?;
             let whole = if *free_costs { named.with_free_costs() } else { named };
             let used = match cores {
                 Some(cores) => whole.subset(cores).map_err(|error| error.to_string())?,
@@ -205,7 +192,7 @@ impl Runs {
         on: &OnMachine,
     ) -> Result<Arc<Workload>, String> {
         let make = || {
-            let (apps, has_chance) = load(key, on)?;
+            let (apps, has_chance) = self.load(key, on)?;
             let number = self.made.fetch_add(1, Ordering::Relaxed);
             Ok::<_, String>((Arc::new(Workload::new(number, apps)), has_chance))
         };
@@ -229,53 +216,51 @@ impl Runs {
         Ok(Arc::clone(&workload))
     }
 
-    fn alone(
+    /// Where the runs alone of a workload are kept.
+    fn alone_key(workload: &Workload, config: &Config) -> AloneKey {
+        let Config { governor, link, duration, .. } = config;
+        (workload.number, format!("{governor:?} {link:?} {duration:?}"))
+    }
+
+    /// True if a workload's applications have been run alone, or cannot be.
+    pub(crate) fn has_alone(&self, workload: &Workload, config: &Config) -> bool {
+        self.alone.has(&Self::alone_key(workload, config))
+    }
+
+    pub(crate) fn alone(
         &self,
         workload: &Workload,
         on: &OnMachine,
         config: &Config,
     ) -> Result<Arc<Vec<Alone>>, String> {
-        let Config { governor, link, duration, .. } = config;
-        let rest = format!("{governor:?} {link:?} {duration:?}");
-        self.alone.get((workload.number, rest), || {
+        self.alone.get(Self::alone_key(workload, config), || {
             let cache = AloneCache::default();
             let measured = cache.measure(&on.whole, &on.used, &workload.apps, config);
             measured.map_err(|error| error.to_string())
         })
     }
-}
 
-/// The applications, and whether chance played in making them.
-fn load(key: &WorkloadKey, on: &OnMachine) -> Result<(Vec<Application>, bool), String> {
-    let (size, seed) = (f64::from_bits(key.size), key.seed.into());
-    let context = Context { size, threads: key.threads, seed, ..Context::new(&on.used) };
-    let mut apps = Vec::new();
-    for name in &key.names {
-        apps.extend(programs::load(name, &context).map_err(|error| error.to_string())?);
-    }
-    if key.has_characters {
-        let given = give_characters(&mut apps, &on.whole, key.seed);
-        given.ok_or("not all kinds of the machine say how they are built")?;
-    }
-    Ok((apps, key.has_characters || context.seed.is_used()))
-}
-
-/// The policy of a case, with its knobs: those given with its name, then those of axes.
-pub(crate) fn policy(case: &Case) -> Result<PolicySpec, String> {
-    let named = needed(case, "policy")?;
-    let mut policy = words::policy(&named)?;
-    let named = Value::Word(named);
-    for (axis, value) in case.values() {
-        if let Some((_, knob)) = axis.split_once('.')
-            && is_knob_of(&named, axis)
-        {
-            policy.set.push((knob.to_owned(), value.to_string()));
+    /// The applications, and whether chance played in making them.
+    fn load(&self, key: &WorkloadKey, on: &OnMachine) -> Result<(Vec<Application>, bool), String> {
+        let (size, seed) = (f64::from_bits(key.size), key.seed.into());
+        let context = Context { size, threads: key.threads, seed, ..Context::new(&on.used) };
+        let mut apps = Vec::new();
+        for name in &key.names {
+            let of_name = match self.inputs.workload(name) {
+                Some(bytes) => programs::parse(bytes, name, &context),
+                None => programs::load(name, &context),
+            };
+            apps.extend(of_name.map_err(|error| error.to_string())?);
         }
+        if key.has_characters {
+            let given = give_characters(&mut apps, &on.whole, key.seed);
+            given.ok_or("not all kinds of the machine say how they are built")?;
+        }
+        Ok((apps, key.has_characters || context.seed.is_used()))
     }
-    Ok(policy)
 }
 
-fn machine_key(case: &Case) -> Result<MachineKey, String> {
+pub(crate) fn machine_key(case: &Case) -> Result<MachineKey, String> {
     Ok((needed(case, "machine")?, word(case, "cores"), flag(case, "free-costs")?))
 }
 
@@ -314,7 +299,7 @@ fn word(case: &Case, axis: &str) -> Option<String> {
     case.get(axis).map(ToString::to_string)
 }
 
-fn needed(case: &Case, axis: &str) -> Result<String, String> {
+pub(crate) fn needed(case: &Case, axis: &str) -> Result<String, String> {
     word(case, axis).ok_or_else(|| format!("no {axis}"))
 }
 
@@ -331,22 +316,6 @@ fn whole_number(case: &Case, axis: &str) -> Result<Option<u64>, String> {
         None => Ok(None),
         Some(Value::Whole(number)) if *number >= 0 => Ok(Some(*number as u64)),
         Some(other) => Err(format!("{axis} '{other}' found, expected a whole number, 0 or more")),
-    }
-}
-
-/// The record of a case that could not be carried out.
-fn failed(case: &Case, error: String) -> Record {
-    let workloads = match case.get("workload") {
-        Some(Value::Together(names)) => names.clone(),
-        other => other.iter().map(ToString::to_string).collect(),
-    };
-    Record {
-        machine: word(case, "machine").unwrap_or_default(),
-        policy: word(case, "policy").unwrap_or_default(),
-        workloads,
-        seed: whole_number(case, "seed").ok().flatten().unwrap_or(Config::default().seed),
-        error: Some(error),
-        ..Record::default()
     }
 }
 

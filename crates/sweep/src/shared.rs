@@ -50,6 +50,12 @@ impl<K: Eq + Hash, V> Shared<K, V> {
         Self { made: Mutex::new(made), most: most.div_ceil(2), weigh }
     }
 
+    /// True if it has been made, or failed.
+    pub fn has(&self, key: &K) -> bool {
+        let known = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        known.new.contains_key(key) || known.old.contains_key(key)
+    }
+
     /// What is known, or what is made now.
     ///
     /// # Errors

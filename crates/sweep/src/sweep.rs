@@ -9,10 +9,12 @@ use crate::case::Case;
 use crate::folder::{Begin, Folder, FolderError};
 use crate::grid::Grid;
 use crate::hive::encoded;
+use crate::inputs::Inputs;
 use crate::manifest::Manifest;
 use crate::parts::Part;
 use crate::row::{Layout, Rows};
 use crate::run::Runs;
+use crate::table::Table;
 
 /// A grid, cut into parts.
 pub struct Sweep {
@@ -55,6 +57,10 @@ pub trait Watch: Sync {
     fn case(&self, _error: Option<&str>) {}
     /// A part is written.
     fn part(&self) {}
+    /// False: no other case is begun, and parts under way are given up.
+    fn goes_on(&self) -> bool {
+        true
+    }
 }
 
 /// One of so many equal shares of a sweep's parts: `2/10`.
@@ -112,9 +118,17 @@ impl Sweep {
     /// # Errors
     /// A file that the grid names cannot be read.
     pub fn new(grid: Grid) -> Result<Self, SweepError> {
+        Self::with_inputs(grid, Inputs::default())
+    }
+
+    /// Of a grid that names machines and workloads in memory.
+    ///
+    /// # Errors
+    /// As [`Sweep::new`].
+    pub fn with_inputs(grid: Grid, inputs: Inputs) -> Result<Self, SweepError> {
         let parts = grid.parts();
         let input = |(path, error)| SweepError::Input { path, error };
-        let manifest = Manifest::of(&grid, parts.len()).map_err(input)?;
+        let manifest = Manifest::of(&grid, parts.len(), &inputs).map_err(input)?;
         let digest = manifest.digest();
         let files = parts
             .iter()
@@ -127,7 +141,7 @@ impl Sweep {
             })
             .collect();
         let layout = Layout::of(&grid);
-        Ok(Self { grid, parts, files, manifest, layout, runs: Runs::default() })
+        Ok(Self { grid, parts, files, manifest, layout, runs: Runs::with_inputs(inputs) })
     }
 
     /// Its grid.
@@ -140,6 +154,18 @@ impl Sweep {
     #[must_use]
     pub fn runs(&self) -> &Runs {
         &self.runs
+    }
+
+    /// What its results are of.
+    #[must_use]
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The machine and the policy of a part, as the grid calls them.
+    #[must_use]
+    pub fn labels(&self, part: usize) -> (String, String) {
+        labels(&self.grid, &self.parts[part])
     }
 
     /// How many parts it has.
@@ -203,12 +229,28 @@ impl Sweep {
         threads: &rayon::ThreadPool,
         watch: &dyn Watch,
     ) -> Result<(), SweepError> {
+        self.carry_out_for(parts, threads, watch, |part, table| {
+            self.write(folder, part, &self.bytes(part, &table)?)
+        })
+    }
+
+    /// The same, with each part's table for `deliver`, in no order.
+    ///
+    /// # Errors
+    /// That of `deliver`.
+    pub fn carry_out_for(
+        &self,
+        parts: &[usize],
+        threads: &rayon::ThreadPool,
+        watch: &dyn Watch,
+        deliver: impl Fn(usize, Table) -> Result<(), SweepError> + Sync,
+    ) -> Result<(), SweepError> {
         let queue = Mutex::new(Queue::new(&self.grid, parts.to_vec()));
         let under_way: Mutex<Vec<UnderWay>> = Mutex::default();
         let failed: Mutex<Option<SweepError>> = Mutex::default();
-        let goes_on = || failed.lock().unwrap_or_else(PoisonError::into_inner).is_none();
+        let has_failed = || failed.lock().unwrap_or_else(PoisonError::into_inner).is_some();
         threads.broadcast(|_| {
-            while goes_on() {
+            while watch.goes_on() && !has_failed() {
                 let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next(&self.parts);
                 let Some((part, number, case)) = next else { break };
                 let rows = {
@@ -219,7 +261,7 @@ impl Sweep {
                 let Some(cases) = put(&under_way, &self.parts, part, number, rows) else {
                     continue;
                 };
-                match self.write(folder, part, cases) {
+                match deliver(part, self.layout.table(cases)) {
                     Ok(()) => watch.part(),
                     Err(error) => {
                         *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
@@ -231,13 +273,23 @@ impl Sweep {
         failed.map_or(Ok(()), Err)
     }
 
-    fn write(&self, folder: &Folder, part: usize, cases: Vec<Rows>) -> Result<(), SweepError> {
-        let file = &self.files[part];
-        let bytes = self.layout.table(cases).to_parquet().map_err(|error| SweepError::Table {
-            file: file.display().to_string(),
+    /// The file of a part.
+    ///
+    /// # Errors
+    /// The table does not become one.
+    pub fn bytes(&self, part: usize, table: &Table) -> Result<Vec<u8>, SweepError> {
+        table.to_parquet().map_err(|error| SweepError::Table {
+            file: self.files[part].display().to_string(),
             what: error.to_string(),
-        })?;
-        Ok(folder.write(file, &bytes)?)
+        })
+    }
+
+    /// Writes a part that was carried out elsewhere.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write(&self, folder: &Folder, part: usize, bytes: &[u8]) -> Result<(), SweepError> {
+        Ok(folder.write(&self.files[part], bytes)?)
     }
 }
 

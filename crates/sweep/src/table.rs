@@ -11,7 +11,7 @@ use parquet::schema::types::Type;
 
 /// A column: a value for each row, or none.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Column {
+pub enum Column {
     /// Words.
     Text(Vec<Option<String>>),
     /// Whole numbers.
@@ -76,17 +76,28 @@ fn list_field(name: &str) -> Result<Type, ParquetError> {
 
 /// Columns of equal length, by name.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Table {
+pub struct Table {
     columns: Vec<(String, Column)>,
 }
 
 impl Table {
     /// With one column more, which is as long as the others.
     #[must_use]
-    pub fn with(mut self, name: &str, column: Column) -> Self {
+    pub(crate) fn with(mut self, name: &str, column: Column) -> Self {
         debug_assert!(self.columns.first().is_none_or(|(_, first)| first.len() == column.len()));
         self.columns.push((name.to_owned(), column));
         self
+    }
+
+    /// Its columns, in order.
+    pub fn into_columns(self) -> impl Iterator<Item = (String, Column)> {
+        self.columns.into_iter()
+    }
+
+    /// How many rows it has.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |(_, first)| first.len())
     }
 
     /// The file: the same bytes for equal tables.

@@ -1,0 +1,113 @@
+//! `simulate`: one run.
+
+use std::sync::Arc;
+
+use evenkeel_policy::Policy;
+use evenkeel_sim::{Listener, Log, NoListener};
+use evenkeel_sweep::{Done, Prepared, Runs};
+use pyo3::prelude::*;
+
+use crate::asked::{Asked, Settings};
+use crate::convert::error;
+use crate::interrupt::{Interruptible, Raised, Stop};
+use crate::policy::Meant;
+use crate::prototype::Prototype;
+use crate::run::Run;
+use crate::timeline;
+use crate::together::together;
+use crate::workload::Workload;
+
+/// Simulates a workload on a machine under a policy.
+///
+/// `machine`, `workload`, `policy`: names, paths or objects; a list of workloads runs together.
+/// Times are seconds, or text as "200ms". The interpreter's lock is given back meanwhile.
+///
+/// >>> import evenkeel as ek
+/// >>> run = ek.simulate("quickia", ["mcf", "gobmk"], "acfs", size=0.1)
+/// >>> run.unfairness < 1.5
+/// True
+#[pyfunction]
+#[pyo3(signature = (
+    machine, workload, policy=None, *, seed=1, size=None, workers=None, cores=None,
+    free_costs=false, estimator=None, governor=None, duration=None, decision_latency=None,
+    link=None, characters=false, timeline=false
+))]
+#[expect(clippy::too_many_arguments, reason = "each is a named one of Python")]
+pub fn simulate(
+    py: Python<'_>,
+    machine: &Bound<'_, PyAny>,
+    workload: &Bound<'_, PyAny>,
+    policy: Option<&Bound<'_, PyAny>>,
+    seed: u64,
+    size: Option<f64>,
+    workers: Option<u32>,
+    cores: Option<String>,
+    free_costs: bool,
+    estimator: Option<String>,
+    governor: Option<String>,
+    duration: Option<Bound<'_, PyAny>>,
+    decision_latency: Option<Bound<'_, PyAny>>,
+    link: Option<String>,
+    characters: bool,
+    timeline: bool,
+) -> PyResult<Run> {
+    let settings = Settings {
+        size,
+        workers,
+        cores,
+        free_costs,
+        estimator,
+        governor,
+        duration,
+        decision_latency,
+        link,
+        characters,
+    };
+    let workload = Workload::meant(workload)?;
+    let policy = match policy {
+        Some(policy) => Meant::of(policy)?,
+        None => Meant::of(pyo3::types::PyString::new(py, evenkeel_report::BASELINE).as_any())?,
+    };
+    let asked = Asked::new(machine, settings)?.with(&workload)?;
+    let case = asked.case(&workload, &policy, seed)?;
+    let runs = asked.runs();
+    let prepared = py.detach(|| runs.prepare(&case, policy.named())).map_err(error)?;
+    let prepared = Arc::new(prepared);
+    if !runs.knows_alone(&prepared) {
+        // Nothing looks for Ctrl-C in these runs: they are on a thread that can be left behind.
+        let (runs, prepared) = (Arc::clone(&runs), Arc::clone(&prepared));
+        together(py, None, 0, move |_, _| runs.measure_alone(&prepared))?;
+    }
+    let stop = Stop::default();
+    if !timeline {
+        let done = py.detach(|| carry_out(&runs, &prepared, &policy, &stop, &mut NoListener))?;
+        return Ok(Run::of(done, None));
+    }
+    let mut log = Log::default();
+    let done = py.detach(|| carry_out(&runs, &prepared, &policy, &stop, &mut log))?;
+    let table = timeline::table(prepared.machine(), &done.record, &log)?;
+    Ok(Run::of(done, Some(Py::new(py, table)?)))
+}
+
+/// Carries out a case, without the interpreter's lock.
+///
+/// # Errors
+/// It cannot be carried out; a signal or a policy ended it.
+pub fn carry_out<L: Listener>(
+    runs: &Runs,
+    prepared: &Prepared,
+    policy: &Meant,
+    stop: &Stop,
+    listener: &mut L,
+) -> PyResult<Done> {
+    let raised = Raised::default();
+    let made: Box<dyn Policy> = match policy {
+        Meant::Own(_, object) => {
+            let object = Python::attach(|py| object.clone_ref(py));
+            Box::new(Prototype::new(object, raised.clone())?)
+        }
+        Meant::Named(_) => prepared.make_policy().map_err(error)?,
+    };
+    let mut policy = Interruptible::new(made, raised.clone(), stop.clone());
+    raised.carry_out(|| runs.carry_out_prepared(prepared, Some(&mut policy), listener))
+}
