@@ -11,37 +11,37 @@ use parquet::file::reader::{FileReader as _, SerializedFileReader};
 
 use crate::{Ended, command, evenkeel, eventually, is_ignored};
 
-const GRID: &str = "[axes]\nmachine = [\"quickia\", \"odroid-xu3\"]\n\
+pub const GRID: &str = "[axes]\nmachine = [\"quickia\", \"odroid-xu3\"]\n\
                     workload = [\"ferret\", [\"mcf\", \"gobmk\"]]\n\
                     policy = [\"linux\", \"acfs:uf=1.2\"]\nsize = 0.02\nseed = [3, 4]\n\
                     \"acfs.swap\" = [200, 400]\n";
 
 /// A folder with a grid in it.
-struct Place {
+pub struct Place {
     home: tempfile::TempDir,
 }
 
 impl Place {
-    fn with(grid: &str) -> Self {
+    pub fn with(grid: &str) -> Self {
         let home = tempfile::tempdir().unwrap();
         std::fs::write(home.path().join("grid.toml"), grid).unwrap();
         Self { home }
     }
 
-    fn path(&self, name: &str) -> String {
+    pub fn path(&self, name: &str) -> String {
         self.home.path().join(name).to_str().unwrap().to_owned()
     }
 
-    fn sweep(&self, more: &[&str]) -> Command {
+    pub fn sweep(&self, more: &[&str]) -> Command {
         let (grid, out) = (self.path("grid.toml"), self.path("out"));
         command(&[&["sweep", &grid, "-o", &out], more].concat())
     }
 
-    fn ended(&self, more: &[&str]) -> Ended {
+    pub fn ended(&self, more: &[&str]) -> Ended {
         Ended::of(self.sweep(more).output().unwrap())
     }
 
-    fn parts(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+    pub fn parts(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         files(Path::new(&self.path("out")))
     }
 }
