@@ -335,11 +335,17 @@ fn killed_at_random(seeds: u32, size: &str, kills: usize) {
     let watcher = child.id();
     let ended = std::thread::spawn(move || child.wait_with_output().unwrap());
     let (mut random, mut done) = (0x9e37_79b9_u64, BTreeMap::<&str, usize>::new());
+    let mut parts = 0;
     while !ended.is_finished() && done.values().sum::<usize>() < kills {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        std::thread::sleep(Duration::from_millis((random >> 40) % 100));
+        // A part between two kills, on however slow a machine: else the sweep is rightly given up.
+        let there = parts_below(Path::new(&out));
+        if there == parts {
+            continue;
+        }
         let tasks = tasks_of(&out, watcher);
         let Some((pid, job)) = tasks.get((random >> 33) as usize % tasks.len().max(1)) else {
-            std::thread::sleep(Duration::from_millis(5));
             continue;
         };
         let (how, mut command) = match random >> 62 {
@@ -351,8 +357,8 @@ fn killed_at_random(seeds: u32, size: &str, kills: usize) {
         }
         if command.stderr(Stdio::null()).status().unwrap().success() {
             *done.entry(how).or_default() += 1;
+            parts = there;
         }
-        std::thread::sleep(Duration::from_millis(30 + (random >> 40) % 200));
     }
     let ended = Ended::of(ended.join().unwrap()).done();
     assert!(done.values().sum::<usize>() > 0, "never killed while it ran");
@@ -363,6 +369,17 @@ fn killed_at_random(seeds: u32, size: &str, kills: usize) {
     let parts: BTreeMap<_, _> =
         killed.parts().into_iter().filter(|(name, _)| is_result(name)).collect();
     assert_eq!(parts, calm.parts());
+}
+
+/// How many parts there are.
+fn parts_below(folder: &Path) -> usize {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .map(|entry| match entry.file_name().to_string_lossy().starts_with("part-") {
+            true => 1,
+            false => parts_below(&entry.path()),
+        })
+        .sum()
 }
 
 /// Processes that carry out a sweep into a folder, one excepted, with their tasks as scancel takes
