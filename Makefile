@@ -48,7 +48,10 @@ test:
 	./tests/setup-perfetto.sh
 	./tests/setup-c.sh
 	./tests/setup-valgrind.sh
-	SELECT="--workspace $(SCHED_EXT) --lib --examples" $(CARGO) test --workspace $(SCHED_EXT)
+	./tests/setup-slurm.sh
+	SELECT="--workspace $(SCHED_EXT) --lib --examples" $(CARGO) test --workspace $(SCHED_EXT) \
+		|| { ./tests/setup-slurm.sh stop; exit 1; }
+	./tests/setup-slurm.sh stop
 	./tests/run-pages.sh
 	@echo
 	@echo "All that make test has. make vm-test: the policies in virtual machines, a quarter of an hour."

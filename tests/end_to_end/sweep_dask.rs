@@ -1,5 +1,5 @@
-//! `sweep --on dask`: what the Python package is given, and what becomes of its end. A script stands
-//! for Python.
+//! `sweep --on dask`: what the Python package is given, and what becomes of its end. A script
+//! stands for Python.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
