@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::sweep::{GRID, Place};
@@ -132,6 +132,11 @@ fn what_slurm_refuses_is_one_line_and_nothing_is_written() {
     for (sbatch, squeue, expected) in [
         (refusing, SQUEUE, "sbatch: invalid partition specified: x; Batch job submission failed"),
         (SBATCH, away, "squeue: slurm_load_jobs error: Unable to contact slurm controller"),
+        (
+            "echo 'sbatch: error: Invalid job array specification' >&2; exit 1",
+            SQUEUE,
+            "sbatch: Invalid job array specification; --tasks N makes a smaller one",
+        ),
         ("echo what", SQUEUE, "sbatch: 'what' found, expected the number of a job"),
         ("exit 3", SQUEUE, "sbatch: exit status: 3"),
     ] {
@@ -159,6 +164,17 @@ fn what_slurm_refuses_is_one_line_and_nothing_is_written() {
         assert!(ended.stderr.contains(expected), "{}", ended.stderr);
     }
     assert!(place.parts().is_empty());
+}
+
+#[test]
+fn a_job_whose_number_was_lost_on_its_way_is_watched() {
+    let late = "echo '7|RUNNING|None' >\"$FAKE/queue\"
+                { sleep 1; rm \"$FAKE/queue\"; } >/dev/null 2>&1 &
+                echo 'sbatch: error: Batch job submission failed: Socket timed out' >&2; exit 1";
+    let fake = Fake::with(&SBATCH.replace("echo 7\n", late), SQUEUE);
+    let said = fake.ended(&["--tasks", "2"]).done().stderr;
+    let watching = "note: watching what was submitted before: job 7: 1 running\n";
+    assert_eq!((said.as_str(), fake.submitted().len()), (watching, 1));
 }
 
 #[test]
@@ -251,11 +267,11 @@ impl Slurm {
         let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/slurm/slurm.conf");
         let configuration = std::env::var_os("SLURM_CONF").map_or(ours, PathBuf::from);
         let slurm = Self { configuration };
-        let is_up = slurm
-            .of("sinfo", &["--noheader"])
-            .output()
-            .is_ok_and(|ended| ended.status.success() && !ended.stdout.is_empty());
-        if is_up {
+        let is_up = |ended: Output| ended.status.success() && !ended.stdout.is_empty();
+        // Without its configuration Slurm waits for a minute.
+        if slurm.configuration.exists()
+            && slurm.of("sinfo", &["--noheader"]).output().is_ok_and(is_up)
+        {
             return Some(slurm);
         }
         let required = std::env::var("EVENKEEL_SLURM").is_ok_and(|it| it == "required");

@@ -140,7 +140,11 @@ impl Client {
         command.arg(format!("--cpus-per-task={}", job.cpus));
         command.arg(format!("--output={}", job.output));
         command.arg(format!("--chdir={}", job.folder));
-        let said = output(command, job.script)?;
+        let said = output(command, job.script).map_err(|error| {
+            // As it says where the array is larger than its MaxArraySize.
+            let is_array = error.to_string().contains("job array");
+            if is_array { anyhow!("{error}; --tasks N makes a smaller one") } else { error }
+        })?;
         let job = said.lines().last().unwrap_or_default();
         // NUMBER, or NUMBER;CLUSTER.
         let number = job.split(';').next().unwrap_or_default().trim();

@@ -93,8 +93,14 @@ impl Job<'_> {
         while !watched.lacking().is_empty() {
             let before = watched.lacking().len();
             if is_to_submit {
-                let (number, tasks) = self.submit(watched.lacking())?;
-                watched.has_begun(number, tasks);
+                match self.submit(watched.lacking()) {
+                    Ok((number, tasks)) => watched.has_begun(number, tasks),
+                    // A busy controller may take a job and be late with its answer.
+                    Err(error) => match self.client.queue() {
+                        Ok(queue) if !queue.is_empty() => watched.has_found(&queue),
+                        _ => return Err(error),
+                    },
+                }
             }
             watched.until_over().map_err(Failure::Failed)?;
             is_to_submit = true;
@@ -113,7 +119,6 @@ impl Job<'_> {
             let case_s = self.case_s.get_or_init(|| Tried::some_of(self.sweep).mean_s);
             case_s * self.sweep.cases_of(lacking) as f64
         };
-        // Shares are of all parts, and there are no more than such as lack something.
         let tasks = Tasks::of(self.args, lacking.len(), seconds);
         self.place.clear();
         let written = self.folder.write(&self.place.grid_in_folder(), self.text.as_bytes());
