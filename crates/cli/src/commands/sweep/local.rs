@@ -29,6 +29,7 @@ pub fn carry_out(sweep: &Sweep, output: &Path, args: &SweepArgs) -> Result {
     let progress = Arc::new(Progress::new(all, all - cases, share.len() - lacking.len()));
     let last = (Arc::clone(&progress), share.len());
     when_interrupted(move || {
+        last.0.end();
         say(
             "note",
             &format!("{} of {} parts are written; --resume goes on", last.0.parts(), last.1),

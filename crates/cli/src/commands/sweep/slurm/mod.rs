@@ -15,6 +15,7 @@ mod watch;
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use evenkeel_sweep::{Begin, Folder, Shard, Sweep};
@@ -48,7 +49,7 @@ pub fn carry_out(sweep: &Sweep, text: &str, output: &Path, args: &SweepArgs) -> 
     let share = sweep.share(Shard::WHOLE);
     let lacking = sweep.lacking(&folder, &share);
     let (all, cases) = (sweep.cases_of(&share), sweep.cases_of(&lacking));
-    let progress = Progress::new(all, all - cases, share.len() - lacking.len());
+    let progress = Arc::new(Progress::new(all, all - cases, share.len() - lacking.len()));
     let mut watched = Watched::new(sweep, &folder, &client, &progress, lacking.clone());
     watched.say_when_interrupted();
     let case_s = OnceCell::new();

@@ -26,7 +26,7 @@ pub struct Watched<'a> {
     sweep: &'a Sweep,
     folder: &'a Folder,
     client: &'a Client,
-    progress: &'a Progress,
+    progress: &'a Arc<Progress>,
     lacking: Vec<usize>,
     /// Jobs that may still have tasks.
     jobs: Arc<Mutex<Vec<String>>>,
@@ -39,7 +39,7 @@ impl<'a> Watched<'a> {
         sweep: &'a Sweep,
         folder: &'a Folder,
         client: &'a Client,
-        progress: &'a Progress,
+        progress: &'a Arc<Progress>,
         lacking: Vec<usize>,
     ) -> Self {
         let jobs = Arc::default();
@@ -58,8 +58,9 @@ impl<'a> Watched<'a> {
 
     /// Has Ctrl-C say that the job goes on.
     pub fn say_when_interrupted(&self) {
-        let jobs = Arc::clone(&self.jobs);
+        let (jobs, progress) = (Arc::clone(&self.jobs), Arc::clone(self.progress));
         when_interrupted(move || {
+            progress.end();
             let jobs = jobs.lock().unwrap_or_else(PoisonError::into_inner).join(" ");
             let line = match jobs.as_str() {
                 "" => "--on slurm --resume goes on".to_owned(),
