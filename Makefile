@@ -7,6 +7,8 @@ DEMO      = target/demo-out
 DEMO_RUN  = $(BUILT)/demo/evenkeel
 # Where cargo puts what it builds.
 BUILT     = $(abspath $(or $(CARGO_TARGET_DIR),target))
+# Made by tests/setup-python.sh.
+PYTHON    = $(CURDIR)/target/python/venv/bin/python
 ACTIONLINT = $(BUILT)/tools/actionlint
 # On the PATH, or where tests/setup-book.sh installs it.
 MDBOOK    = $$(command -v mdbook || echo $(BUILT)/tools/bin/mdbook)
@@ -29,7 +31,7 @@ COMPARE_BPF = $$(command -v clang-19 >/dev/null && echo EVENKEEL_BPF=compare)
 
 .PHONY: demo test install-c uninstall-c dist dist-aarch64 dist-check race apps-test vm-test \
         vm-test-long bench bench-lab bench-live bench-vm bench-programs bench-vm-lab bench-factors bench-counters \
-        bench-sweep bench-runtime lint docs-check docs-update book hot-paths hot-paths-update fmt man
+        bench-sweep bench-python bench-runtime sweep-test wheel notebooks lint docs-check docs-update book hot-paths hot-paths-update fmt man
 
 # On a model of the Odroid-XU3: a table, a page with plots and timelines, a trace of one run.
 demo:
@@ -49,7 +51,10 @@ test:
 	./tests/setup-c.sh
 	./tests/setup-valgrind.sh
 	./tests/setup-python.sh
-	SELECT="--workspace $(SCHED_EXT) --lib --examples" $(CARGO) test --workspace $(SCHED_EXT)
+	./tests/setup-slurm.sh
+	SELECT="--workspace $(SCHED_EXT) --lib --examples" $(CARGO) test --workspace $(SCHED_EXT) \
+		|| { ./tests/setup-slurm.sh stop; exit 1; }
+	./tests/setup-slurm.sh stop
 	./tests/run-pages.sh
 	@echo
 	@echo "All that make test has. make vm-test: the policies in virtual machines, a quarter of an hour."
@@ -91,6 +96,26 @@ race:
 # small ones): a quarter of an hour.
 apps-test:
 	for size in medium large; do EVENKEEL_APPS_SIZE=$$size $(CARGO) test --release -p evenkeel-apps --test versions -- --test-threads=2 || exit 1; done
+
+# Ten thousand cases whose workers are killed at random, here, on Dask and on Slurm, end with the
+# bytes of a sweep that nothing disturbs: some minutes.
+sweep-test:
+	./tests/setup-python.sh
+	./tests/setup-slurm.sh
+	EVENKEEL_SWEEP_TEST=full $(CARGO) test --workspace $(SCHED_EXT) --test end_to_end ten_thousand -- \
+		--ignored --nocapture --test-threads=1 || { ./tests/setup-slurm.sh stop; exit 1; }
+	./tests/setup-slurm.sh stop
+	EVENKEEL_SWEEP_TEST=full $(CARGO) test --workspace $(SCHED_EXT) --test package -- --nocapture
+
+# The package for Python, into target/wheels: one wheel for each version from 3.10 on.
+wheel:
+	./tests/setup-python.sh
+	$(PYTHON) -m maturin build --release --manifest-path crates/python/Cargo.toml --out $(BUILT)/wheels
+
+# Executes the notebooks in docs/notebooks anew, with the package as a user has it.
+notebooks: wheel
+	$(PYTHON) -m pip install --quiet --force-reinstall --no-deps $(BUILT)/wheels/evenkeel-*.whl
+	$(PYTHON) docs/notebooks/execute.py
 
 # Those that boot virtual machines, one after the other; with policies as the kernel's scheduler
 # where the mechanism in BPF can be built. Kernels are fetched once, into target/vm-cache. Packages
@@ -172,6 +197,13 @@ bench-counters:
 # cases: some ten minutes. Writes docs/benchmarks/sweep.md.
 bench-sweep:
 	EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks/sweep.md $(CARGO) bench -p evenkeel-sweep --bench sweep
+
+# What the package for Python costs beside the engine, and Dask beside the same number of jobs here:
+# some minutes on a quiet machine. Writes docs/benchmarks/python.md.
+bench-python: wheel
+	$(PYTHON) -m pip install --quiet --force-reinstall --no-deps $(BUILT)/wheels/evenkeel-*.whl
+	$(CARGO) bench --no-run -p evenkeel-sweep --bench sweep
+	$(PYTHON) crates/python/benches/costs.py "$(CARGO)" $(CURDIR)/docs/benchmarks/python.md
 
 # How steady the cores of evenkeel vm are, and what the kernel's own scheduler makes of them: some
 # five minutes on a quiet machine, as root.

@@ -20,6 +20,8 @@ mod rtapp;
 mod same_bytes;
 mod sensors;
 mod sweep;
+mod sweep_dask;
+mod sweep_slurm;
 mod width;
 
 use std::path::Path;

@@ -11,37 +11,37 @@ use parquet::file::reader::{FileReader as _, SerializedFileReader};
 
 use crate::{Ended, command, evenkeel, eventually, is_ignored};
 
-const GRID: &str = "[axes]\nmachine = [\"quickia\", \"odroid-xu3\"]\n\
+pub const GRID: &str = "[axes]\nmachine = [\"quickia\", \"odroid-xu3\"]\n\
                     workload = [\"ferret\", [\"mcf\", \"gobmk\"]]\n\
                     policy = [\"linux\", \"acfs:uf=1.2\"]\nsize = 0.02\nseed = [3, 4]\n\
                     \"acfs.swap\" = [200, 400]\n";
 
 /// A folder with a grid in it.
-struct Place {
+pub struct Place {
     home: tempfile::TempDir,
 }
 
 impl Place {
-    fn with(grid: &str) -> Self {
+    pub fn with(grid: &str) -> Self {
         let home = tempfile::tempdir().unwrap();
         std::fs::write(home.path().join("grid.toml"), grid).unwrap();
         Self { home }
     }
 
-    fn path(&self, name: &str) -> String {
+    pub fn path(&self, name: &str) -> String {
         self.home.path().join(name).to_str().unwrap().to_owned()
     }
 
-    fn sweep(&self, more: &[&str]) -> Command {
+    pub fn sweep(&self, more: &[&str]) -> Command {
         let (grid, out) = (self.path("grid.toml"), self.path("out"));
         command(&[&["sweep", &grid, "-o", &out], more].concat())
     }
 
-    fn ended(&self, more: &[&str]) -> Ended {
+    pub fn ended(&self, more: &[&str]) -> Ended {
         Ended::of(self.sweep(more).output().unwrap())
     }
 
-    fn parts(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+    pub fn parts(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         files(Path::new(&self.path("out")))
     }
 }
@@ -175,11 +175,24 @@ fn none_of(grid: &str) -> String {
 
 #[test]
 fn a_sweep_that_is_killed_again_and_again_ends_with_the_bytes_of_one_undisturbed() {
-    let grid = GRID.replace("seed = [3, 4]", "seed = { from = 1, to = 40, step = 1 }");
+    killed_again_and_again(40, 60);
+}
+
+/// For `make sweep-test`.
+#[test]
+#[ignore = "takes a minute: make sweep-test"]
+fn ten_thousand_cases_that_are_killed_again_and_again_have_the_bytes_of_an_undisturbed_sweep() {
+    killed_again_and_again(834, 120);
+}
+
+/// A sweep of twelve cases for each seed, ended by SIGKILL so many times, or until it is over.
+fn killed_again_and_again(seeds: u32, rounds: u64) {
+    let seeds = format!("seed = {{ from = 1, to = {seeds}, step = 1 }}");
+    let grid = GRID.replace("seed = [3, 4]", &seeds);
     let (calm, killed) = (Place::with(&grid), Place::with(&grid));
     calm.ended(&["--jobs", "1"]).done();
     let mut kills = 0;
-    for round in 0..60_u64 {
+    for round in 0..rounds {
         let mut child = killed
             .sweep(&["--resume", "--jobs", "2"])
             .stdout(Stdio::null())

@@ -33,7 +33,9 @@ fn main() -> ExitCode {
         Command::Simulate(args) => commands::simulate::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
         Command::Advise(args) => commands::advise::run(&args),
-        Command::Sweep(args) => commands::sweep::run(&args),
+        Command::Sweep(args) => {
+            return commands::sweep::run(&args).unwrap_or_else(|failure| failure.report());
+        }
         Command::Report(args) => commands::report::run(&args),
         Command::Reproduce(args) => commands::reproduce::run(&args),
         Command::Lab(args) => {

@@ -27,9 +27,11 @@ pub struct Item {
 impl Item {
     /// By its name or path. A file is read at once.
     fn named(name: &str) -> PyResult<Self> {
-        let is_file = Path::new(name).is_file();
-        let exact = programs::find(name).is_some_and(|info| name.starts_with(info.name));
-        if !exact && is_file {
+        // A name in another case comes after a file.
+        if programs::find(name).is_some_and(|info| name.starts_with(info.name)) {
+            return Ok(Self { label: name.to_owned(), source: Source::BuiltIn });
+        }
+        if Path::new(name).is_file() {
             let bytes = std::fs::read(name).map_err(|it| error(format!("{name}: {it}")))?;
             return Ok(Self { label: name.to_owned(), source: Source::File(bytes.into()) });
         }

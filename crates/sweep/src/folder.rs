@@ -83,6 +83,12 @@ pub struct Folder {
 }
 
 impl Folder {
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Begins a folder, or goes on with one that is of the same manifest. `files` are all parts, as
     /// paths in it.
     ///

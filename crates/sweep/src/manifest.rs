@@ -89,6 +89,13 @@ impl Manifest {
         hex(&Sha256::digest(self.to_json().as_bytes()))
     }
 
+    /// A digest of all of it and of where it is carried out, 12 hexadecimal digits: a name for that
+    /// work.
+    #[must_use]
+    pub fn digest_at(&self, place: &str) -> String {
+        hex(&Sha256::digest(format!("{} {place}", self.digest()))[..6])
+    }
+
     /// What differs from another one, for a message; `None`: nothing.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Option<String> {

@@ -94,6 +94,25 @@ impl Results {
     }
 }
 
+/// Of the cases of a part those that failed: why each did.
+pub(crate) fn failed(file: &Path) -> Result<Vec<String>, ReadError> {
+    let read = || -> Result<Vec<String>, ParquetError> {
+        let reader = SerializedFileReader::new(File::open(file)?)?;
+        let mut failed = Vec::new();
+        for number in 0..reader.num_row_groups() {
+            let rows = reader.get_row_group(number)?;
+            // A case that fails is a single row.
+            let count = rows.metadata().num_rows() as usize;
+            failed.extend(Columns { rows: rows.as_ref(), count }.texts("error")?);
+        }
+        Ok(failed.into_iter().flatten().collect())
+    };
+    read().map_err(|error| ReadError::Part {
+        file: file.display().to_string(),
+        what: error.to_string(),
+    })
+}
+
 /// What is in a folder, in the order of names; nothing if there is none.
 fn sorted(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();

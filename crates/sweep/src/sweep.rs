@@ -12,6 +12,7 @@ use crate::hive::encoded;
 use crate::inputs::Inputs;
 use crate::manifest::Manifest;
 use crate::parts::Part;
+use crate::read::{self, ReadError};
 use crate::row::{Layout, Rows};
 use crate::run::Runs;
 use crate::table::Table;
@@ -74,7 +75,13 @@ impl Shard {
     /// All of it.
     pub const WHOLE: Self = Self { index: 0, count: 1 };
     /// Most shards.
-    const MOST: usize = 1_000_000;
+    pub const MOST: usize = 1_000_000;
+
+    /// Of so many shares the number of the one that has a part, from 1 on as users write it.
+    #[must_use]
+    pub const fn number_of(part: usize, count: usize) -> usize {
+        part % count + 1
+    }
 }
 
 impl FromStr for Shard {
@@ -183,7 +190,8 @@ impl Sweep {
     /// The parts of a share of it.
     #[must_use]
     pub fn share(&self, shard: Shard) -> Vec<usize> {
-        (0..self.parts.len()).filter(|part| part % shard.count == shard.index).collect()
+        let is_in = |&part: &usize| Shard::number_of(part, shard.count) == shard.index + 1;
+        (0..self.parts.len()).filter(is_in).collect()
     }
 
     /// Some of its cases, so many or all, evenly from the first to the last.
@@ -215,6 +223,25 @@ impl Sweep {
     #[must_use]
     pub fn lacking(&self, folder: &Folder, parts: &[usize]) -> Vec<usize> {
         parts.iter().copied().filter(|&part| !folder.has(&self.files[part])).collect()
+    }
+
+    /// Of the cases of parts that are there those that failed: how many, and why the first did.
+    ///
+    /// # Errors
+    /// A part cannot be read.
+    pub fn failed(
+        &self,
+        folder: &Folder,
+        parts: &[usize],
+    ) -> Result<(u64, Option<String>), ReadError> {
+        let (mut count, mut why) = (0, None);
+        for &part in parts {
+            for error in read::failed(&folder.path().join(&self.files[part]))? {
+                count += 1;
+                why.get_or_insert(error);
+            }
+        }
+        Ok((count, why))
     }
 
     /// Carries out parts and writes them, each when all of its cases are over. The bytes of a part

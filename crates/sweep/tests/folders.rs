@@ -76,6 +76,11 @@ fn shards_by_any_number_of_threads_make_the_files_of_one_undisturbed_sweep() {
         let share = sweep.share(shard.parse().unwrap());
         carry_out(&sweep, to.path(), &share, 3);
     }
+    let (sweep, all) = (sweep(), all(&sweep()));
+    let (failed, why) =
+        sweep.failed(&sweep.folder(to.path(), Begin::Resume).unwrap(), &all).unwrap();
+    // All cases of one of two workloads.
+    assert_eq!((failed, why.is_some()), (sweep.grid().len() / 2, true));
     let files = files(to.path());
     assert_eq!(files, undisturbed());
     let is_in = |text: &str| files.keys().any(|file| file.to_string_lossy().contains(text));

@@ -1,6 +1,7 @@
 //! Flags of `evenkeel sweep`.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::Args;
 use evenkeel_sweep::Shard;
@@ -17,7 +18,8 @@ Examples:
   evenkeel sweep grid.toml -o results
   evenkeel sweep grid.toml -o results --resume
   evenkeel sweep grid.toml -o results --seeds 10 --jobs 4
-  evenkeel sweep grid.toml -o results --shard $SLURM_ARRAY_TASK_ID/20
+  evenkeel sweep grid.toml -o results --on slurm
+  evenkeel sweep grid.toml -o results --on dask=tcp://head:8786
 
 A grid:
   [axes]
@@ -40,7 +42,13 @@ of a policy, as acfs.swap, is an axis for that policy alone.
 Results are Parquet, in folders by machine and policy, that DuckDB, Polars and pandas read as one \
 table; docs/simulate/sweeps.md says how. A case that fails is a row with an error. Parts that are \
 written are never lost, whatever ends the command; --resume makes the others. The files are the \
-same bytes for any number of --jobs and --shard.";
+same bytes for any number of --jobs and --shard, and on any engine.
+
+--on slurm submits an array job of this very command and watches it. A task is a share of the \
+sweep on --jobs CPUs (1), worth some ten minutes; DIR, GRID and this program must be where the \
+nodes see them. Ctrl-C leaves the job running, and --resume watches it again. SBATCH_PARTITION, \
+SBATCH_ACCOUNT, SBATCH_TIMELIMIT and the like hold, as sbatch has them. --on dask takes the Python \
+package evenkeel[dask], in the Python that EVENKEEL_PYTHON names, or python3.";
 
 /// Of `sweep`.
 #[derive(Debug, Args)]
@@ -60,6 +68,17 @@ pub struct SweepArgs {
     /// Carry out one of so many equal shares, as 2/10; several may write to one folder at a time
     #[arg(long, value_name = "I/N")]
     pub shard: Option<Shard>,
+    /// Carry it out elsewhere: slurm, by array jobs; dask, by processes of this computer;
+    /// dask=ADDRESS, by the workers of that scheduler
+    #[arg(long, value_name = "ENGINE", conflicts_with = "shard")]
+    pub on: Option<On>,
+    /// Tasks of --on slurm, at most one for each part of the sweep [default: of ten minutes each]
+    #[arg(long, value_name = "N", requires = "on", allow_negative_numbers = true,
+        value_parser = clap::value_parser!(u32).range(1..=Shard::MOST as i64))]
+    pub tasks: Option<u32>,
+    /// More flags for sbatch with --on slurm, as "--mem=4G --qos=low"
+    #[arg(long, value_name = "FLAGS", requires = "on", allow_hyphen_values = true)]
+    pub sbatch: Option<SbatchFlags>,
     /// Seeds 1 to N, whatever the grid says
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_SEEDS),
         allow_negative_numbers = true)]
@@ -70,4 +89,70 @@ pub struct SweepArgs {
     /// Print what was done as one JSON object
     #[arg(long)]
     pub json: bool,
+}
+
+/// Engines other than this process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum On {
+    /// Array jobs.
+    Slurm,
+    /// Workers of a scheduler at an address; of a scheduler of our own if there is none.
+    Dask(Option<String>),
+}
+
+impl FromStr for On {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            None if text == "slurm" => Ok(Self::Slurm),
+            None if text == "dask" => Ok(Self::Dask(None)),
+            Some(("dask", address)) if !address.is_empty() => {
+                Ok(Self::Dask(Some(address.to_owned())))
+            }
+            _ => Err("expected slurm, dask or dask=ADDRESS".to_owned()),
+        }
+    }
+}
+
+/// Flags for sbatch, as they were separated by white space.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SbatchFlags(pub Vec<String>);
+
+impl FromStr for SbatchFlags {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        match words.first() {
+            // sbatch takes what is no flag for the script of another job.
+            Some(first) if first.starts_with('-') => Ok(Self(words)),
+            _ => Err("expected flags of sbatch, as --mem=4G".to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_engine_is_slurm_or_dask_with_or_without_an_address() {
+        assert_eq!("slurm".parse(), Ok(On::Slurm));
+        assert_eq!("dask".parse(), Ok(On::Dask(None)));
+        let address = "tcp://head:8786?a=b";
+        assert_eq!(format!("dask={address}").parse(), Ok(On::Dask(Some(address.to_owned()))));
+        for wrong in ["", "Slurm", "dask=", "slurm=x", "=dask", "pbs"] {
+            let error = wrong.parse::<On>().unwrap_err();
+            assert_eq!(error, "expected slurm, dask or dask=ADDRESS", "{wrong}");
+        }
+    }
+
+    #[test]
+    fn flags_for_sbatch_are_words_of_which_the_first_is_a_flag() {
+        let flags: SbatchFlags = " -p debug\t--mem=4G ".parse().unwrap();
+        assert_eq!(flags.0, ["-p", "debug", "--mem=4G"]);
+        assert!("".parse::<SbatchFlags>().is_err());
+        assert!("job.sh --mem=4G".parse::<SbatchFlags>().is_err());
+    }
 }

@@ -39,6 +39,9 @@ _MOST_LOST = 20
 #: we count for ourselves. Ours.
 _ALLOWED_FAILURES = 1_000_000
 
+#: The exit code by which the command line is told that something is not installed.
+_NOT_INSTALLED = 97
+
 #: The sweep that this worker has parts of, and what it is described by.
 _last: Optional[tuple[Described, _evenkeel.Sweep]] = None
 
@@ -275,7 +278,9 @@ def main() -> int:
     except KeyboardInterrupt:
         _say("note", "parts that are written stay; --resume goes on")
         return 130
-    except (Error, ImportError) as wrong:
+    except ImportError:
+        return _NOT_INSTALLED
+    except Error as wrong:
         _say("error", str(wrong))
         return 2
     finally:
