@@ -16,6 +16,12 @@ pub fn error(what: impl ToString) -> PyErr {
     Error::new_err(what.to_string())
 }
 
+/// Text of a fixed width, for a notebook.
+pub fn as_html(text: &str) -> String {
+    let escaped = text.replace('&', "&amp;").replace('<', "&lt;");
+    format!("<pre>{escaped}</pre>")
+}
+
 /// What serde makes of a value, as objects of Python.
 ///
 /// # Errors

@@ -10,7 +10,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::convert::error;
+use crate::convert::{error, to_python};
 use crate::source::Source;
 
 /// A machine, or a part of one: a preset by its name, a machine file by its path.
@@ -197,6 +197,12 @@ impl Machine {
             whole: Arc::clone(&self.whole),
             used: Arc::new(used),
         })
+    }
+
+    /// All that there is to say about it, as `evenkeel show machine --json` has it: operating
+    /// points, clusters, costs.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.used.describe())
     }
 
     /// The text of a machine file.

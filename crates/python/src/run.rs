@@ -7,7 +7,7 @@ use evenkeel_report::table::{Style, compare};
 use evenkeel_sweep::Done;
 use pyo3::prelude::*;
 
-use crate::convert::{error, to_python};
+use crate::convert::{as_html, error, to_python};
 use crate::table::Table;
 
 /// A run that is over: its figures, under the names of schema/result.schema.json.
@@ -169,6 +169,10 @@ getters! {
 
         fn __str__(&self) -> String {
             compare(std::slice::from_ref(&self.record), Style::default())
+        }
+
+        fn _repr_html_(&self) -> String {
+            as_html(&self.__str__())
         }
 
         fn __repr__(&self) -> String {

@@ -7,7 +7,7 @@ use evenkeel_report::{html, study as text};
 use evenkeel_studies::{Reproduction, Runs, STUDIES, find, over_seeds};
 use pyo3::prelude::*;
 
-use crate::convert::{error, to_python};
+use crate::convert::{as_html, error, to_python};
 use crate::together::{threads, together};
 
 /// A study, carried out again.
@@ -109,6 +109,10 @@ impl Study {
 
     fn __str__(&self) -> String {
         text(&self.reproduction, Style::default())
+    }
+
+    fn _repr_html_(&self) -> String {
+        as_html(&self.__str__())
     }
 
     fn __repr__(&self) -> String {

@@ -231,7 +231,7 @@ impl Sweep {
     fn batch(&self, part: usize, table: evenkeel_sweep::Table) -> PyResult<RecordBatch> {
         let (machine, policy) = self.parts.labels(part);
         let rows = table.rows();
-        let same = |word: String| Column::Text(vec![Some(word); rows]);
+        let same = |word: String| Column::Text(vec![Some(word.into()); rows]);
         let labels = [("machine".to_owned(), same(machine)), ("policy".to_owned(), same(policy))];
         batch(labels.into_iter().chain(table.into_columns()))
     }

@@ -62,7 +62,9 @@ pub fn batch(columns: impl IntoIterator<Item = (String, Column)>) -> PyResult<Re
 
 fn array(column: Column) -> ArrayRef {
     match column {
-        Column::Text(values) => Arc::new(StringArray::from(values)),
+        Column::Text(values) => {
+            Arc::new(StringArray::from_iter(values.iter().map(Option::as_deref)))
+        }
         Column::Whole(values) => Arc::new(Int64Array::from(values)),
         Column::Number(values) => Arc::new(Float64Array::from(values)),
         Column::Numbers(lists) => {
@@ -119,6 +121,12 @@ impl Table {
         let kwargs = PyDict::new(slf.py());
         kwargs.set_item("types_mapper", pandas.getattr("ArrowDtype")?)?;
         Self::to_arrow(slf)?.call_method("to_pandas", (), Some(&kwargs))
+    }
+
+    /// As the library for frames shows it that is installed; None: there is none.
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> Option<Bound<'py, PyAny>> {
+        let frame = Self::to_polars(slf).or_else(|_| Self::to_pandas(slf));
+        frame.and_then(|frame| frame.call_method0("_repr_html_")).ok()
     }
 
     fn __repr__(&self) -> String {

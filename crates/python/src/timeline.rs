@@ -1,6 +1,7 @@
 //! Which thread ran where, as a table.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use evenkeel_machine::Machine;
 use evenkeel_metrics::Record;
@@ -17,7 +18,7 @@ use crate::table::Table;
 /// # Errors
 /// None: the columns are of equal length.
 pub fn table(machine: &Machine, record: &Record, log: &Log) -> PyResult<Table> {
-    let mut of_thread: HashMap<ThreadId, (&str, &str)> = HashMap::new();
+    let mut of_thread: HashMap<ThreadId, (Arc<str>, Arc<str>)> = HashMap::new();
     let (mut threads, mut names, mut apps) = (Vec::new(), Vec::new(), Vec::new());
     let (mut cores, mut kinds, mut starts, mut ends) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -25,15 +26,15 @@ pub fn table(machine: &Machine, record: &Record, log: &Log) -> PyResult<Table> {
         match entry {
             Entry::Started { thread, app, name, .. } => {
                 let app = record.apps.get(app.index()).map_or("", |app| app.name.as_str());
-                of_thread.insert(*thread, (name, app));
+                of_thread.insert(*thread, (name.as_str().into(), app.into()));
             }
             Entry::Ran { thread, core, from, to, .. } if from < to => {
-                let (name, app) = of_thread.get(thread).copied().unwrap_or_default();
+                let (name, app) = of_thread.get(thread).cloned().unwrap_or_default();
                 threads.push(Some(i64::from(thread.0)));
-                names.push(Some(name.to_owned()));
-                apps.push(Some(app.to_owned()));
+                names.push(Some(name));
+                apps.push(Some(app));
                 cores.push(Some(i64::from(core.0)));
-                kinds.push(Some(machine.kind_of(*core).name.clone()));
+                kinds.push(Some(machine.kind_of(*core).name.as_str().into()));
                 starts.push(Some(from.as_secs_f64()));
                 ends.push(Some(to.as_secs_f64()));
             }

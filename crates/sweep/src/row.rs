@@ -1,6 +1,8 @@
 //! What a row says: one for each application of a case, or one with the error of a case that
 //! failed.
 
+use std::sync::Arc;
+
 use evenkeel_metrics::{AppRow, Record};
 use serde::Serialize;
 
@@ -29,9 +31,10 @@ struct Row<'a> {
     app: Option<(usize, &'a AppRow)>,
 }
 
-/// A value in a row.
+/// A value in a row. Rows of a case share their text.
+#[derive(Clone)]
 enum Cell {
-    Text(Option<String>),
+    Text(Option<Arc<str>>),
     Whole(Option<i64>),
     Number(Option<f64>),
     Numbers(Option<Vec<f64>>),
@@ -53,7 +56,11 @@ impl Row<'_> {
 }
 
 fn text(value: impl ToString) -> Cell {
-    Cell::Text(Some(value.to_string()))
+    Cell::Text(Some(value.to_string().into()))
+}
+
+fn words(value: Option<String>) -> Cell {
+    Cell::Text(value.map(Into::into))
 }
 
 fn count(value: Option<u64>) -> Cell {
@@ -69,18 +76,20 @@ fn number(value: &Value) -> Option<f64> {
 }
 
 macro_rules! columns {
-    ($($name:literal $kind:literal $about:literal $of:expr;)*) => {
-        const COLUMNS: &[(ColumnInfo, fn(&Row) -> Cell)] =
-            &[$((ColumnInfo { name: $name, kind: $kind, about: $about }, $of)),*];
+    ($($const:ident { $($name:literal $kind:literal $about:literal $of:expr;)* })*) => {
+        $(const $const: &[(ColumnInfo, fn(&Row) -> Cell)] =
+            &[$((ColumnInfo { name: $name, kind: $kind, about: $about }, $of)),*];)*
     };
 }
 
+// The first ones are the same in all rows of a case.
 columns! {
+    OF_CASE {
     "case" "text" "identity of the case: first half of the SHA-256 of its description"
         |row| text(row.identity);
     "model" "whole" "version of what is simulated" |_| count(Some(evenkeel_sim::MODEL));
     "cores" "text" "cores in use by kind, fastest first"
-        |row| Cell::Text(Some(row.record.cores.clone()).filter(|cores| !cores.is_empty()));
+        |row| words(Some(row.record.cores.clone()).filter(|cores| !cores.is_empty()));
     "workload" "text" "workloads that ran together" |row| text(row.record.workloads.join(" + "));
     "size" "number" "scale of built-in workloads"
         |row| Cell::Number(row.axis("size").map_or(Some(1.0), number));
@@ -90,7 +99,7 @@ columns! {
     "governor" "text" "how clusters chose their clock"
         |row| text(row.axis("governor").map_or("performance".into(), ToString::to_string));
     "knobs" "text" "every knob of the policy in force, a JSON object" |row| {
-        Cell::Text(row.run(|record| serde_json::to_string(&record.knobs).ok()))
+        words(row.run(|record| serde_json::to_string(&record.knobs).ok()))
     };
     "makespan_s" "number" "from the start to the end of the run, seconds"
         |row| Cell::Number(row.run(|record| Some(record.makespan_s)));
@@ -129,9 +138,11 @@ columns! {
         |row| Cell::Number(row.run(|record| record.graph.as_ref()?.slr));
     "graph_bound_s" "number" "no schedule of the task graph is shorter, seconds"
         |row| Cell::Number(row.run(|record| Some(record.graph.as_ref()?.bound_s)));
+    }
+    OF_APP {
     "app" "whole" "number of the application, from 0; null where the case failed"
         |row| count(row.app.map(|(number, _)| number as u64));
-    "application" "text" "its name" |row| Cell::Text(row.app(|app| Some(app.name.clone())));
+    "application" "text" "its name" |row| words(row.app(|app| Some(app.name.clone())));
     "threads" "whole" "threads that it had, forked ones included"
         |row| count(row.app(|app| Some(app.threads.into())));
     "completion_s" "number" "its completion time, seconds"
@@ -153,7 +164,8 @@ columns! {
     "app_migrations" "whole" "times that a thread of it resumed on another core"
         |row| count(row.app(|app| Some(app.migrations)));
     "error" "text" "why the case failed; null: it did not"
-        |row| Cell::Text(row.record.error.clone());
+        |row| words(row.record.error.clone());
+    }
 }
 
 /// Axes that all tables have a column for, or a folder.
@@ -168,7 +180,7 @@ pub(crate) fn column_of(axis: &str) -> String {
 /// The columns that every table has, in order. After them come those of the grid's other axes,
 /// by the axes' names: `acfs.swap`, `cores_asked`.
 pub fn columns() -> impl Iterator<Item = ColumnInfo> {
-    COLUMNS.iter().map(|(info, _)| *info)
+    OF_CASE.iter().chain(OF_APP).map(|(info, _)| *info)
 }
 
 /// The table of runs that are of no grid: machine and policy, as cases name them, and the columns
@@ -179,10 +191,8 @@ pub fn table_of(runs: &[(Case, Record)]) -> Table {
     let all: Vec<Rows> = runs.iter().map(|(case, record)| layout.rows(case, record)).collect();
     let label = |axis: &str| {
         let of = runs.iter().zip(&all).flat_map(|((case, _), rows)| {
-            std::iter::repeat_n(
-                case.get(axis).map(ToString::to_string),
-                rows.0.len() / COLUMNS.len(),
-            )
+            let value = case.get(axis).map(|value| value.to_string().into());
+            std::iter::repeat_n(value, rows.count)
         });
         Column::Text(of.collect())
     };
@@ -200,7 +210,15 @@ pub(crate) struct Layout {
 
 /// The rows of a case, cell by cell. Of a finished case no more is kept: a thousand records would
 /// make the memory that the engine works in a patchwork.
-pub(crate) struct Rows(Vec<Cell>);
+pub(crate) struct Rows {
+    count: usize,
+    /// The same in each row.
+    of_case: Vec<Cell>,
+    /// Row by row.
+    of_apps: Vec<Cell>,
+    /// The same in each row, of axes that have a column.
+    of_axes: Vec<Cell>,
+}
 
 impl Layout {
     /// Of a grid.
@@ -213,7 +231,7 @@ impl Layout {
 
     fn columns(&self) -> impl Iterator<Item = (&str, &'static str)> {
         let own = self.axes.iter().map(|(_, name, kind)| (name.as_str(), *kind));
-        COLUMNS.iter().map(|(info, _)| (info.name, info.kind)).chain(own)
+        columns().map(|info| (info.name, info.kind)).chain(own)
     }
 
     /// The rows of a case.
@@ -221,14 +239,18 @@ impl Layout {
         let identity = &case.identity();
         let apps = if record.error.is_some() { &[] } else { record.apps.as_slice() };
         let row = |app| Row { identity, case, record, app };
-        let rows = apps.iter().enumerate().map(|app| row(Some(app)));
-        let without = apps.is_empty().then(|| row(None));
-        let mut cells = Vec::new();
-        for row in rows.chain(without) {
-            cells.extend(COLUMNS.iter().map(|(_, of)| of(&row)));
-            cells.extend(self.axes.iter().map(|(axis, _, kind)| of_axis(row.axis(axis), kind)));
+        let count = apps.len().max(1);
+        let of_apps = (0..count).flat_map(|app| {
+            let row = row(apps.get(app).map(|it| (app, it)));
+            OF_APP.iter().map(move |(_, of)| of(&row))
+        });
+        let axes = self.axes.iter().map(|(axis, _, kind)| of_axis(case.get(axis), kind));
+        Rows {
+            count,
+            of_case: OF_CASE.iter().map(|(_, of)| of(&row(None))).collect(),
+            of_apps: of_apps.collect(),
+            of_axes: axes.collect(),
         }
-        Rows(cells)
     }
 
     /// The table of some cases.
@@ -236,19 +258,40 @@ impl Layout {
         let names: Vec<(&str, &str)> = self.columns().collect();
         let mut columns: Vec<Column> =
             names.iter().map(|(_, kind)| Column::of_kind(kind)).collect();
-        for (place, cell) in cases.into_iter().flat_map(|rows| rows.0.into_iter().enumerate()) {
-            let (name, kind) = names[place % names.len()];
-            match (cell, &mut columns[place % names.len()]) {
-                (Cell::Text(value), Column::Text(values)) => values.push(value),
-                (Cell::Whole(value), Column::Whole(values)) => values.push(value),
-                (Cell::Number(value), Column::Number(values)) => values.push(value),
-                (Cell::Numbers(value), Column::Numbers(values)) => values.push(value),
-                // A test goes through all columns.
-                _ => debug_assert!(false, "column {name} is no {kind}"),
+        let of_axes = OF_CASE.len() + OF_APP.len();
+        for Rows { count, of_case, of_apps, of_axes: axes } in cases {
+            let same = of_case.into_iter().enumerate();
+            for (place, cell) in same.chain((of_axes..).zip(axes)) {
+                columns[place].push(&cell, count);
+            }
+            for (number, cell) in of_apps.iter().enumerate() {
+                columns[OF_CASE.len() + number % OF_APP.len()].push(cell, 1);
             }
         }
         let pairs = names.iter().zip(columns);
         pairs.fold(Table::default(), |table, ((name, _), column)| table.with(name, column))
+    }
+}
+
+impl Column {
+    /// Adds so many rows with the same value.
+    fn push(&mut self, cell: &Cell, count: usize) {
+        match (cell, self) {
+            (Cell::Text(value), Self::Text(values)) => {
+                values.extend(std::iter::repeat_n(value.clone(), count));
+            }
+            (Cell::Whole(value), Self::Whole(values)) => {
+                values.extend(std::iter::repeat_n(*value, count));
+            }
+            (Cell::Number(value), Self::Number(values)) => {
+                values.extend(std::iter::repeat_n(*value, count));
+            }
+            (Cell::Numbers(value), Self::Numbers(values)) => {
+                values.extend(std::iter::repeat_n(value.clone(), count));
+            }
+            // A test goes through all columns.
+            _ => debug_assert!(false, "a cell of another kind than its column"),
+        }
     }
 }
 
@@ -268,6 +311,6 @@ fn of_axis(value: Option<&Value>, kind: &str) -> Cell {
         ("whole", Some(Value::Whole(number))) => Cell::Whole(Some(*number)),
         ("whole", _) => Cell::Whole(None),
         ("number", value) => Cell::Number(value.and_then(number)),
-        (_, value) => Cell::Text(value.map(ToString::to_string)),
+        (_, value) => words(value.map(ToString::to_string)),
     }
 }

@@ -13,7 +13,7 @@ use parquet::schema::types::Type;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Column {
     /// Words.
-    Text(Vec<Option<String>>),
+    Text(Vec<Option<Arc<str>>>),
     /// Whole numbers.
     Whole(Vec<Option<i64>>),
     /// Numbers.
@@ -120,7 +120,7 @@ impl Table {
             let Some(mut to) = rows.next_column()? else { break };
             match column {
                 Column::Text(values) => {
-                    let bytes = |text: &String| ByteArray::from(text.as_str());
+                    let bytes = |text: &Arc<str>| ByteArray::from(&**text);
                     let (levels, values) = present(values, bytes);
                     to.typed::<ByteArrayType>().write_batch(&values, Some(&levels), None)?;
                 }
@@ -190,7 +190,7 @@ mod tests {
             ),
         ) {
             let table = Table::default()
-                .with("text", Column::Text(rows.iter().map(|row| row.0.clone()).collect()))
+                .with("text", Column::Text(rows.iter().map(|row| row.0.as_deref().map(Into::into)).collect()))
                 .with("whole", Column::Whole(rows.iter().map(|row| row.1).collect()))
                 .with("number", Column::Number(rows.iter().map(|row| row.2).collect()))
                 .with("list", Column::Numbers(rows.iter().map(|row| row.3.clone()).collect()));

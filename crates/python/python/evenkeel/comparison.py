@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from html import escape
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, Optional, Union
 
@@ -87,6 +88,9 @@ class Comparison:
         verdict = self.verdict
         tables = _evenkeel.tables(self.runs, get_terminal_size((100, 24)).columns)
         return f"{tables}\n{verdict}" if verdict else tables
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self), quote=False)}</pre>"
 
     def __repr__(self) -> str:
         return f"<Comparison of {len(self.runs)} runs>"
