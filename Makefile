@@ -110,6 +110,7 @@ sweep-test:
 # The package for Python, into target/wheels: one wheel for each version from 3.10 on.
 wheel:
 	./tests/setup-python.sh
+	@rm -f $(BUILT)/wheels/evenkeel-*.whl
 	$(PYTHON) -m maturin build --release --manifest-path crates/python/Cargo.toml --out $(BUILT)/wheels
 
 # Executes the notebooks in docs/notebooks anew, with the package as a user has it.

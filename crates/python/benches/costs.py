@@ -1,4 +1,4 @@
-"""What the package costs: the time to load it, a run beside the bare engine, and Dask beside as many
+"""What the package costs: the time to load it, a run beside the bare engine, Dask beside as many
 jobs of one process. Writes a page; `make bench-python` runs it."""
 
 from __future__ import annotations

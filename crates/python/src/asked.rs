@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
+use evenkeel_files::programs;
 use evenkeel_machine::Nanos;
 use evenkeel_sweep::{Case, Inputs, Runs, Value, words};
 use pyo3::prelude::*;
@@ -25,7 +26,7 @@ static OTHERS: Mutex<Vec<(Inputs, Arc<Runs>)>> = Mutex::new(Vec::new());
 #[derive(Default)]
 pub struct Settings<'py> {
     pub size: Option<f64>,
-    pub workers: Option<u32>,
+    pub workers: Option<u64>,
     pub cores: Option<String>,
     pub free_costs: bool,
     pub estimator: Option<String>,
@@ -41,8 +42,8 @@ pub struct Asked {
     /// Values of the axes but workload, policy and seed.
     values: Vec<(&'static str, Value)>,
     inputs: Inputs,
-    /// Workloads that are not built in, by name.
-    workloads: BTreeMap<String, Box<[u8]>>,
+    /// Workloads by name; `None`: it is built in.
+    workloads: BTreeMap<String, Option<Box<[u8]>>>,
     /// False: a file that is read again with each run is named.
     may_be_kept: bool,
 }
@@ -80,7 +81,7 @@ impl Asked {
             ("cores", word(cores)),
             ("free-costs", flag(settings.free_costs || machine.has_free_costs)),
             ("size", settings.size.map(Value::Number)),
-            ("workers", settings.workers.map(|workers| Value::Whole(workers.into()))),
+            ("workers", settings.workers.map(|workers| Value::Whole(workers as i64))),
             ("characters", flag(settings.characters)),
             ("duration", time("duration", settings.duration)?),
             ("link", word(settings.link)),
@@ -98,15 +99,18 @@ impl Asked {
     /// Another one has its name.
     pub fn with(mut self, workload: &Workload) -> PyResult<Self> {
         for item in &workload.items {
-            let Some(bytes) = item.source.content() else { continue };
-            let known = self.workloads.insert(item.label.clone(), bytes.into());
-            if known.is_some_and(|known| *known != *bytes) {
+            let bytes = item.source.content();
+            let name = programs::canonical(&item.label);
+            let known = self.workloads.insert(name, bytes.map(Into::into));
+            if known.is_some_and(|known| known.as_deref() != bytes) {
                 return Err(error(format!(
                     "'{}' is the name of two different things: expected one for each",
                     item.label
                 )));
             }
-            self.inputs = self.inputs.with_workload(&item.label, bytes.to_vec());
+            if let Some(bytes) = bytes {
+                self.inputs = self.inputs.with_workload(&item.label, bytes.to_vec());
+            }
         }
         Ok(self)
     }

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use rayon::prelude::*;
 
 use crate::asked::{Asked, Settings};
-use crate::convert::{Error, error};
+use crate::convert::{Error, error, whole};
 use crate::interrupt::Stop;
 use crate::policy::Meant;
 use crate::run::Run;
@@ -32,12 +32,12 @@ pub fn compare(
     machine: &Bound<'_, PyAny>,
     workloads: Vec<Bound<'_, PyAny>>,
     policies: Vec<Bound<'_, PyAny>>,
-    seeds: u64,
-    seed: u64,
-    jobs: Option<usize>,
+    seeds: i64,
+    seed: i64,
+    jobs: Option<i64>,
     progress: Option<Py<PyAny>>,
     size: Option<f64>,
-    workers: Option<u32>,
+    workers: Option<i64>,
     cores: Option<String>,
     free_costs: bool,
     estimator: Option<String>,
@@ -47,9 +47,10 @@ pub fn compare(
     link: Option<String>,
     characters: bool,
 ) -> PyResult<(Vec<Run>, Table)> {
+    let (seed, seeds) = (whole("seed", seed, 0)?, whole("seeds", seeds, 1)?);
     let settings = Settings {
         size,
-        workers,
+        workers: workers.map(|it| whole("workers", it, 1)).transpose()?,
         cores,
         free_costs,
         estimator,
@@ -61,8 +62,7 @@ pub fn compare(
     };
     let workloads = workloads.iter().map(Workload::meant).collect::<PyResult<Vec<_>>>()?;
     let policies = policies.iter().map(Meant::of).collect::<PyResult<Vec<_>>>()?;
-    let what =
-        [("workload", workloads.len()), ("policy", policies.len()), ("seed", seeds as usize)];
+    let what = [("workload", workloads.len()), ("policy", policies.len())];
     if let Some((what, _)) = what.iter().find(|(_, count)| *count == 0) {
         return Err(error(format!("no {what}: expected one or more")));
     }
@@ -105,8 +105,9 @@ pub fn compare(
 /// The record of a case. A run that fails is a record with the reason; an exception of Python ends
 /// all of them.
 fn record(runs: &Runs, case: &Case, policy: &Meant, stop: &Stop) -> PyResult<Record> {
+    let policy = &policy.fresh()?;
     let prepared = runs.prepare(case, policy.named()).map_err(error);
-    let done = prepared.and_then(|it| carry_out(runs, &it, policy, stop, &mut NoListener));
+    let done = prepared.and_then(|it| carry_out(runs, &it, policy, stop, false, &mut NoListener));
     let raised = match done {
         Ok(done) => return Ok(done.record),
         Err(raised) => raised,

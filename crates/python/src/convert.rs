@@ -16,6 +16,17 @@ pub fn error(what: impl ToString) -> PyErr {
     Error::new_err(what.to_string())
 }
 
+/// A whole number, of at least so much.
+///
+/// # Errors
+/// It is less.
+pub fn whole(name: &str, number: i64, least: u32) -> PyResult<u64> {
+    u64::try_from(number)
+        .ok()
+        .filter(|number| *number >= u64::from(least))
+        .ok_or_else(|| error(format!("{name} {number} found, expected {least} or more")))
+}
+
 /// Text of a fixed width, for a notebook.
 pub fn as_html(text: &str) -> String {
     let escaped = text.replace('&', "&amp;").replace('<', "&lt;");

@@ -1,11 +1,12 @@
 //! Machines.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use evenkeel_files::machines;
 use evenkeel_machine as model;
+use pyo3::IntoPyObjectExt as _;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -13,7 +14,8 @@ use pyo3::types::PyDict;
 use crate::convert::{error, to_python};
 use crate::source::Source;
 
-/// A machine, or a part of one: a preset by its name, a machine file by its path.
+/// A machine, or a part of one: a preset by its name, a machine file by its path. Raises `Error`:
+/// there is no such machine, file or part.
 ///
 /// >>> import evenkeel as ek
 /// >>> ek.Machine("odroid-xu3", cores="1big+2little").cores
@@ -115,8 +117,8 @@ impl Machine {
 impl Machine {
     #[new]
     #[pyo3(signature = (name, cores=None, free_costs=false))]
-    fn new(name: &str, cores: Option<String>, free_costs: bool) -> PyResult<Self> {
-        Self::named(name, cores, free_costs)
+    fn new(name: PathBuf, cores: Option<String>, free_costs: bool) -> PyResult<Self> {
+        Self::named(&name.to_string_lossy(), cores, free_costs)
     }
 
     /// A machine from the text of a machine file.
@@ -208,6 +210,18 @@ impl Machine {
     /// The text of a machine file.
     fn to_toml(&self) -> String {
         machines::to_toml(&self.used)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let (class, machine) = (slf.get_type(), slf.get());
+        let Self { label, part, has_free_costs, .. } = machine;
+        match machine.source.content() {
+            None => (class, (label, part, has_free_costs)).into_bound_py_any(slf.py()),
+            Some(text) => {
+                let make = class.getattr("from_toml")?;
+                (make, (text, part, has_free_costs)).into_bound_py_any(slf.py())
+            }
+        }
     }
 
     fn __repr__(&self) -> String {

@@ -4,14 +4,15 @@ use evenkeel_policy::{graph, registry};
 use evenkeel_sweep::{Named, words};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyType};
 
 use crate::convert::error;
 
 /// The attribute by which an object is a policy written in Python.
 const EVENT: &str = "event";
 
-/// A policy with its knobs.
+/// A policy with its knobs. Raises `Error`: there is no such policy or knob, or the value is out of
+/// its bounds.
 ///
 /// >>> import evenkeel as ek
 /// >>> ek.Policy("acfs", swap=200).label
@@ -57,7 +58,7 @@ impl Meant {
         if let Ok(text) = object.extract::<String>() {
             return Policy::named(&text).map(Self::Named);
         }
-        if object.is_instance_of::<pyo3::types::PyType>() || !object.hasattr(EVENT)? {
+        if object.is_instance_of::<PyType>() || !object.hasattr(EVENT)? {
             let found = object.get_type().name()?;
             return Err(PyTypeError::new_err(format!(
                 "policy: {found} found, expected a name, a Policy, or an object of a class derived \
@@ -76,6 +77,20 @@ impl Meant {
             )));
         }
         Ok(Self::Own(name, object.clone().unbind()))
+    }
+
+    /// The same, to be run once: a policy in Python has a state, and runs side by side.
+    ///
+    /// # Errors
+    /// Its object cannot be copied.
+    pub fn fresh(&self) -> PyResult<Self> {
+        match self {
+            Self::Named(policy) => Ok(Self::Named(policy.clone())),
+            Self::Own(name, object) => Python::attach(|py| {
+                let copy = py.import("copy")?.call_method1("deepcopy", (object,))?;
+                Ok(Self::Own(name.clone(), copy.unbind()))
+            }),
+        }
     }
 
     /// Where a case that names it finds it.
@@ -100,12 +115,26 @@ impl Policy {
     #[new]
     #[pyo3(signature = (name, **knobs))]
     fn new(name: &str, knobs: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let given = words::policy(name).map_err(error)?;
         let mut text = name.to_owned();
         for (knob, value) in knobs.into_iter().flatten() {
+            let knob: String = knob.extract()?;
+            if given.set.iter().any(|(known, _)| *known == knob) {
+                return Err(error(format!("knob '{knob}' of '{name}' found twice")));
+            }
+            // 200.0 and 200 are one value of a knob.
+            let value = match value.extract::<f64>() {
+                Ok(number) => number.to_string(),
+                Err(_) => value.str()?.to_string(),
+            };
             let between = if text.contains(':') { ',' } else { ':' };
             text = format!("{text}{between}{knob}={value}");
         }
         Self::named(&text)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, (String,)) {
+        (slf.get_type(), (slf.get().label.clone(),))
     }
 
     fn __repr__(&self) -> String {

@@ -138,6 +138,12 @@ getters! {
             self.item(py, "wakeup_latency_us")
         }
 
+        /// By thread, in order of start; None unless `threads=True` was asked for.
+        #[getter]
+        fn threads<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+            self.item(py, "threads")
+        }
+
         /// How threads kept the periods of timers; None: none waited for one.
         #[getter]
         fn timers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -165,6 +171,20 @@ getters! {
         /// The same as text.
         fn to_json(&self) -> PyResult<String> {
             serde_json::to_string_pretty(&self.record).map_err(error)
+        }
+
+        /// A run from what `to_json` gives.
+        #[staticmethod]
+        fn from_json(text: &str) -> PyResult<Self> {
+            serde_json::from_str(text).map(Self::of_record).map_err(error)
+        }
+
+        /// Without its timeline and its notes.
+        fn __reduce__<'py>(
+            slf: &Bound<'py, Self>,
+        ) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+            let text = serde_json::to_string(&slf.get().record).map_err(error)?;
+            Ok((slf.get_type().getattr("from_json")?, (text,)))
         }
 
         fn __str__(&self) -> String {

@@ -8,7 +8,7 @@ use evenkeel_sweep::{Done, Prepared, Runs};
 use pyo3::prelude::*;
 
 use crate::asked::{Asked, Settings};
-use crate::convert::error;
+use crate::convert::{error, whole};
 use crate::interrupt::{Interruptible, Raised, Stop};
 use crate::policy::Meant;
 use crate::prototype::Prototype;
@@ -22,6 +22,15 @@ use crate::workload::Workload;
 /// `machine`, `workload`, `policy`: names, paths or objects; a list of workloads runs together.
 /// Times are seconds, or text as "200ms". The interpreter's lock is given back meanwhile.
 ///
+/// `size`: how much a built-in workload does (1); `workers`: threads of parallel programs, by
+/// default one per core; `cores`: a part of the machine, "1big+2little"; `estimator`: "oracle"
+/// (default), "offline", "sampled", "modelled=0.1", or a model's file; `governor`: "performance"
+/// (default), "schedutil", or "fixed=MHZ"; `duration`: the run ends then; `link`: bytes in a
+/// second between workers of a task graph; `timeline`: keeps which thread ran where; `threads`:
+/// keeps figures by thread.
+///
+/// Raises `Error` with the text of the command line, and what a policy in Python raises.
+///
 /// >>> import evenkeel as ek
 /// >>> run = ek.simulate("quickia", ["mcf", "gobmk"], "acfs", size=0.1)
 /// >>> run.unfairness < 1.5
@@ -30,7 +39,7 @@ use crate::workload::Workload;
 #[pyo3(signature = (
     machine, workload, policy=None, *, seed=1, size=None, workers=None, cores=None,
     free_costs=false, estimator=None, governor=None, duration=None, decision_latency=None,
-    link=None, characters=false, timeline=false
+    link=None, characters=false, timeline=false, threads=false
 ))]
 #[expect(clippy::too_many_arguments, reason = "each is a named one of Python")]
 pub fn simulate(
@@ -38,9 +47,9 @@ pub fn simulate(
     machine: &Bound<'_, PyAny>,
     workload: &Bound<'_, PyAny>,
     policy: Option<&Bound<'_, PyAny>>,
-    seed: u64,
+    seed: i64,
     size: Option<f64>,
-    workers: Option<u32>,
+    workers: Option<i64>,
     cores: Option<String>,
     free_costs: bool,
     estimator: Option<String>,
@@ -50,10 +59,12 @@ pub fn simulate(
     link: Option<String>,
     characters: bool,
     timeline: bool,
+    threads: bool,
 ) -> PyResult<Run> {
+    let seed = whole("seed", seed, 0)?;
     let settings = Settings {
         size,
-        workers,
+        workers: workers.map(|it| whole("workers", it, 1)).transpose()?,
         cores,
         free_costs,
         estimator,
@@ -80,11 +91,12 @@ pub fn simulate(
     }
     let stop = Stop::default();
     if !timeline {
-        let done = py.detach(|| carry_out(&runs, &prepared, &policy, &stop, &mut NoListener))?;
+        let done =
+            py.detach(|| carry_out(&runs, &prepared, &policy, &stop, threads, &mut NoListener))?;
         return Ok(Run::of(done, None));
     }
     let mut log = Log::default();
-    let done = py.detach(|| carry_out(&runs, &prepared, &policy, &stop, &mut log))?;
+    let done = py.detach(|| carry_out(&runs, &prepared, &policy, &stop, threads, &mut log))?;
     let table = timeline::table(prepared.machine(), &done.record, &log)?;
     Ok(Run::of(done, Some(Py::new(py, table)?)))
 }
@@ -98,6 +110,7 @@ pub fn carry_out<L: Listener>(
     prepared: &Prepared,
     policy: &Meant,
     stop: &Stop,
+    per_thread: bool,
     listener: &mut L,
 ) -> PyResult<Done> {
     let raised = Raised::default();
@@ -109,5 +122,5 @@ pub fn carry_out<L: Listener>(
         Meant::Named(_) => prepared.make_policy().map_err(error)?,
     };
     let mut policy = Interruptible::new(made, raised.clone(), stop.clone());
-    raised.carry_out(|| runs.carry_out_prepared(prepared, Some(&mut policy), listener))
+    raised.carry_out(|| runs.carry_out_prepared(prepared, Some(&mut policy), per_thread, listener))
 }

@@ -7,7 +7,7 @@ use evenkeel_report::{html, study as text};
 use evenkeel_studies::{Reproduction, Runs, STUDIES, find, over_seeds};
 use pyo3::prelude::*;
 
-use crate::convert::{as_html, error, to_python};
+use crate::convert::{as_html, error, to_python, whole};
 use crate::together::{threads, together};
 
 /// A study, carried out again.
@@ -28,9 +28,9 @@ pub fn reproduce(
     study: &str,
     experiments: Option<Vec<u32>>,
     quick: bool,
-    seed: u64,
-    seeds: u64,
-    jobs: Option<usize>,
+    seed: i64,
+    seeds: i64,
+    jobs: Option<i64>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Study> {
     let of = find(&study.to_ascii_lowercase()).ok_or_else(|| {
@@ -41,9 +41,7 @@ pub fn reproduce(
         let numbers: Vec<String> = of.experiments.iter().map(|it| it.number.to_string()).collect();
         error(format!("{} has no experiment {unknown}: expected {}", of.name, numbers.join(", ")))
     })?;
-    if seeds == 0 {
-        return Err(error("seeds 0 found, expected 1 or more"));
-    }
+    let (seed, seeds) = (whole("seed", seed, 0)?, whole("seeds", seeds, 1)?);
     let threads = threads(jobs)?;
     let experiments = chosen.len();
     let made_by = concat!("evenkeel ", env!("CARGO_PKG_VERSION"), " for Python");
@@ -117,6 +115,7 @@ impl Study {
 
     fn __repr__(&self) -> String {
         let Reproduction { study, experiments, .. } = &self.reproduction;
-        format!("<Study {study}: {} experiments>", experiments.len())
+        let plural = if experiments.len() == 1 { "" } else { "s" };
+        format!("<Study {study}: {} experiment{plural}>", experiments.len())
     }
 }

@@ -138,7 +138,7 @@ impl Sweep {
         py: Python<'_>,
         path: PathBuf,
         parts: Vec<usize>,
-        jobs: Option<usize>,
+        jobs: Option<i64>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(u64, Option<String>)> {
         let parts = self.known(parts)?;
@@ -161,7 +161,7 @@ impl Sweep {
         &self,
         py: Python<'_>,
         parts: Vec<usize>,
-        jobs: Option<usize>,
+        jobs: Option<i64>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(Table, u64, Option<String>)> {
         let parts = self.known(parts)?;
@@ -180,6 +180,10 @@ impl Sweep {
             Ok::<_, SweepError>((pieces, failed, why))
         })?
         .map_err(error)?;
+        if pieces.is_empty() {
+            let none = self.batch(0, self.parts.no_rows())?;
+            return Ok((Table::of_pieces(vec![none])?, failed, why));
+        }
         let batches = pieces.into_iter().map(|(part, table)| self.batch(part, table));
         Ok((Table::of_pieces(batches.collect::<PyResult<_>>()?)?, failed, why))
     }

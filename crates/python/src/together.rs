@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 
-use crate::convert::error;
+use crate::convert::{error, whole};
 use crate::interrupt::{EVERY, Stop};
 
 /// How long work that was told to end is waited for. Ours.
@@ -17,11 +17,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// None can be made; none is asked for.
-pub fn threads(jobs: Option<usize>) -> PyResult<rayon::ThreadPool> {
-    if jobs == Some(0) {
-        return Err(error("jobs 0 found, expected 1 or more"));
-    }
-    rayon::ThreadPoolBuilder::new().num_threads(jobs.unwrap_or(0)).build().map_err(error)
+pub fn threads(jobs: Option<i64>) -> PyResult<rayon::ThreadPool> {
+    let jobs = jobs.map(|jobs| whole("jobs", jobs, 1)).transpose()?.unwrap_or(0);
+    rayon::ThreadPoolBuilder::new().num_threads(jobs as usize).build().map_err(error)
 }
 
 /// How far work is.

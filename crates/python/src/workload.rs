@@ -44,7 +44,8 @@ impl Item {
     }
 }
 
-/// Workloads that run together: built-in programs by name, files by path.
+/// Workloads that run together: built-in programs by name, files by path. Raises `Error`: there is
+/// no such program or file, or it cannot be read.
 ///
 /// >>> import evenkeel as ek
 /// >>> (ek.Workload("mcf") + ek.Workload("gobmk")).names
@@ -161,6 +162,28 @@ impl Workload {
             apps.extend(of_item.map_err(error)?);
         }
         native::write(&apps).map_err(error)
+    }
+
+    /// Of names and files' bytes, as another process had it.
+    #[staticmethod]
+    fn _of(items: Vec<(String, Option<Vec<u8>>)>) -> Self {
+        let item = |(label, bytes): (String, Option<Vec<u8>>)| {
+            let source = bytes.map_or(Source::BuiltIn, |bytes| Source::Memory(bytes.into()));
+            Item { label, source }
+        };
+        Self { items: items.into_iter().map(item).collect() }
+    }
+
+    #[expect(clippy::type_complexity, reason = "what Python's protocol asks for")]
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, (Vec<(String, Option<Bound<'py, PyBytes>>)>,))> {
+        let of = |item: &Item| {
+            let bytes = item.source.content();
+            (item.label.clone(), bytes.map(|bytes| PyBytes::new(slf.py(), bytes)))
+        };
+        let items = slf.get().items.iter().map(of).collect();
+        Ok((slf.get_type().getattr("_of")?, (items,)))
     }
 
     fn __add__(&self, other: &Bound<'_, PyAny>) -> PyResult<Self> {

@@ -454,6 +454,30 @@ def test_a_range_is_said_in_several_ways() -> None:
     assert all(in_order(table.to_polars()).equals(first) for table in tables)
 
 
+def test_axes_are_called_as_arguments_are_and_one_that_is_none_is_left_out() -> None:
+    grid = {**GRID, "free_costs": [True, False], "duration": None, "zip": ["free_costs", "seed"]}
+    assert len(ek.sweep(grid)) == len(ek.sweep(GRID)) == ROWS
+
+
+def test_values_may_be_in_an_array_of_any_library() -> None:
+    polars, pandas = pytest.importorskip("polars"), pytest.importorskip("pandas")
+    for series in (polars.Series, pandas.Series):
+        assert len(ek.sweep({**GRID, "seed": series([1, 2])})) == ROWS
+
+
+@pytest.mark.parametrize(
+    ("axis", "value", "text"),
+    [
+        ("policy", ek.Prototype(), "axis 'policy': Prototype found, expected a name or a Policy"),
+        ("seed", {1, 2}, "axis 'seed': set found, expected a value, a list or a range"),
+        ("size", (x for x in (1, 2)), "axis 'size': generator found, expected a value"),
+    ],
+)
+def test_a_value_that_no_axis_can_have_is_named(axis: str, value: Any, text: str) -> None:
+    with pytest.raises(TypeError, match=text):
+        ek.sweep({**GRID, axis: value})
+
+
 def test_axes_move_together_and_cases_are_left_out() -> None:
     zipped = {**GRID, "size": [0.01, 0.02], "zip": [["seed", "size"]]}
     assert len(ek.sweep(zipped)) == ROWS

@@ -1,7 +1,7 @@
 //! One case, made ready: its machine, workload and policy, and then its run.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::Instant;
 
 use evenkeel_machine::Machine;
 use evenkeel_metrics::{Record, Run, Subject};
@@ -109,6 +109,7 @@ impl Runs {
     }
 
     /// Carries it out, with a listener. A policy that is given takes the place of the case's own.
+    /// `per_thread`: the record has figures of each thread.
     ///
     /// # Errors
     /// The run fails; a sentence says why.
@@ -116,6 +117,7 @@ impl Runs {
         &self,
         of: &Prepared,
         given: Option<&mut dyn Policy>,
+        per_thread: bool,
         listener: &mut L,
     ) -> Result<Done, String> {
         let Prepared { on, workload, names, policy, system, knobs, config } = of;
@@ -134,6 +136,7 @@ impl Runs {
             apps: &workload.apps,
             config,
         };
+        let start = Instant::now();
         let outcome = match given {
             Some(given) => run.carry_out_under(given, listener),
             None => run.carry_out(listener),
@@ -141,8 +144,8 @@ impl Runs {
         let outcome = outcome.map_err(|error| error.to_string())?;
         let of_workloads = workload.apps.iter().flat_map(|app| app.notes.iter().cloned());
         let notes = of_workloads.chain(outcome.notes.iter().cloned()).collect();
-        // Host time would make each run another one.
-        Ok(Done { record: run.record(&outcome, &alone, false, Duration::ZERO), notes })
+        let record = run.record(&outcome, &alone, per_thread, start.elapsed());
+        Ok(Done { record, notes })
     }
 }
 

@@ -117,7 +117,7 @@ impl Runs {
     pub fn carry_out(&self, case: &Case) -> Record {
         let carry_out = || {
             let prepared = self.prepare(case, Named::InRegistry)?;
-            self.carry_out_prepared(&prepared, None, &mut NoListener)
+            self.carry_out_prepared(&prepared, None, false, &mut NoListener)
         };
         match catch_unwind(AssertUnwindSafe(carry_out)) {
             Ok(Ok(done)) => done.record,

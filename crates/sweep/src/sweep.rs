@@ -311,6 +311,12 @@ impl Sweep {
         })
     }
 
+    /// The columns of its tables, without rows.
+    #[must_use]
+    pub fn no_rows(&self) -> Table {
+        self.layout.table(Vec::new())
+    }
+
     /// Writes a part that was carried out elsewhere.
     ///
     /// # Errors

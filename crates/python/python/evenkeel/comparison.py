@@ -8,7 +8,7 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from . import _evenkeel
-from ._evenkeel import Run, Table
+from ._evenkeel import Error, Policy, Run, Table
 from ._progress import Progress, callback
 
 if TYPE_CHECKING:
@@ -111,6 +111,8 @@ def compare(
     time, by default one per processor. `baseline`: the policy that the verdict compares with, by
     default linux. The other settings are those of `simulate`.
 
+    A policy in Python is copied for each run, which may be beside others.
+
     `progress`: a function of how many runs are over, and of how many; True and False switch the
     line on stderr on and off.
 
@@ -121,6 +123,8 @@ def compare(
     >>> [run.policy for run in both]
     ['linux', 'acfs']
     """
+    if baseline is not None:
+        _check_baseline(baseline, _each(policies))
     told = callback(progress, "runs")
     runs, table = _evenkeel.compare(
         machine, _each(workloads), _each(policies), progress=told, **settings
@@ -130,3 +134,15 @@ def compare(
 
 def _each(given: Any) -> list[Any]:
     return list(given) if isinstance(given, (list, tuple)) else [given]
+
+
+def _label(policy: AnyPolicy) -> str:
+    if isinstance(policy, str):
+        return policy
+    return policy.label if isinstance(policy, Policy) else policy.name or type(policy).__name__
+
+
+def _check_baseline(baseline: str, policies: Sequence[AnyPolicy]) -> None:
+    labels = [_label(policy) for policy in policies]
+    if baseline not in labels and all(baseline != label.split(":")[0] for label in labels):
+        raise Error(f"baseline '{baseline}' found, expected one of {', '.join(labels)}")

@@ -220,7 +220,7 @@ class Connection:
 
 
 def _reach(address: str) -> None:
-    """Raises OSError where nothing listens: Dask itself tries for long, and clears up for longer."""
+    """Raises OSError where nothing listens: Dask itself tries long, and clears up for longer."""
     from distributed.comm.addressing import get_address_host_port
 
     if "://" in address and not address.startswith(("tcp://", "tls://")):

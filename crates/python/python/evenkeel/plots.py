@@ -65,8 +65,8 @@ def timeline(run: Any, ax: Axes | None = None, *, by: str = "app") -> Axes:
 
     Rows are cores. A colour is an application, its shades are its threads; white is idle time.
     With ``by="name"`` a colour is a name of threads, without the number at its end: the tasks of
-    an rt-app file, say. `run` is of `simulate` with ``timeline=True``, or a table with the columns of a timeline.
-    Anything else raises `ValueError`.
+    an rt-app file, say. `run` is of `simulate` with ``timeline=True``, or a table with the columns
+    of a timeline. Anything else raises `ValueError`.
 
     >>> import evenkeel as ek
     >>> run = ek.simulate("quickia", "2STH-2STL", "acfs", size=0.01, timeline=True)

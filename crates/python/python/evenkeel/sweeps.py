@@ -33,9 +33,13 @@ class Described:
         self.seeds = seeds
         self.machines: dict[str, str] = {}
         self.workloads: dict[str, bytes] = {}
+        #: Workloads that the grid names and that are not in memory.
+        self._named: set[str] = set()
         if isinstance(grid, Mapping):
             self.file = "grid"
             self.text = _evenkeel.Sweep.grid_of(self._document(grid))
+        elif not isinstance(grid, (str, os.PathLike)):
+            raise TypeError(f"grid: {type(grid).__name__} found, expected a path or a dictionary")
         else:
             self.file = os.fspath(grid)
             try:
@@ -61,39 +65,44 @@ class Described:
         return carried
 
     def _document(self, grid: Mapping[str, Any]) -> dict[str, Any]:
-        axes = {
-            axis: self._axis(axis, of)
-            for axis, of in grid.items()
-            if axis not in (_NAME, _ZIP, _EXCLUDE)
-        }
-        document: dict[str, Any] = {"axes": axes}
+        axes = {key: of for key, of in grid.items() if key not in (_NAME, _ZIP, _EXCLUDE)}
+        document: dict[str, Any] = {"axes": self._axes(axes)}
         if grid.get(_NAME) is not None:
             document[_NAME] = grid[_NAME]
         if grid.get(_ZIP):
             zips = grid[_ZIP]
             several = zips if not isinstance(zips[0], str) else [zips]
-            document[_ZIP] = [{"axes": list(axes)} for axes in several]
+            document[_ZIP] = [{"axes": [_axis_name(axis) for axis in axes]} for axes in several]
         if grid.get(_EXCLUDE):
             excluded = grid[_EXCLUDE]
             several = [excluded] if isinstance(excluded, Mapping) else excluded
-            document[_EXCLUDE] = [
-                {axis: self._axis(axis, of) for axis, of in one.items()} for one in several
-            ]
+            document[_EXCLUDE] = [self._axes(one) for one in several]
+        for name in self.workloads:
+            if name.casefold() in self._named:
+                raise _two_things(name)
         return document
+
+    def _axes(self, axes: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            _axis_name(axis): self._axis(axis, of) for axis, of in axes.items() if of is not None
+        }
 
     def _axis(self, axis: str, of: Any) -> Any:
         if isinstance(of, Mapping):
-            return {_RENAMED.get(key, key): value for key, value in of.items()}
+            return {_RENAMED.get(key, key): self._value(axis, end) for key, end in of.items()}
         if isinstance(of, (list, tuple, range)):
             return [self._value(axis, value) for value in of]
-        if hasattr(of, "tolist"):
-            return of.tolist()
+        for way in ("tolist", "to_list"):
+            if hasattr(of, way):
+                return getattr(of, way)()
         return self._value(axis, of)
 
     def _value(self, axis: str, value: Any) -> Any:
         if axis == "machine" and isinstance(value, Machine):
             return self._machine(value)
-        if axis == "workload" and not isinstance(value, str):
+        if axis == "workload" and isinstance(value, str):
+            self._named.add(value.casefold())
+        elif axis == "workload":
             names = [name for one in _several(value) for name in self._workload(one)]
             return names if len(names) > 1 else names[0]
         if axis == "policy" and isinstance(value, Policy):
@@ -102,6 +111,10 @@ class Described:
             return os.fspath(value)
         if hasattr(value, "item"):
             return value.item()
+        if not isinstance(value, (str, int, float)):
+            expected = "a name or a Policy" if axis == "policy" else "a value, a list or a range"
+            found = type(value).__name__
+            raise TypeError(f"axis '{axis}': {found} found, expected {expected}")
         return value
 
     def _machine(self, machine: Machine) -> str:
@@ -112,19 +125,32 @@ class Described:
         return machine.label
 
     def _workload(self, workload: Any) -> list[str]:
-        if isinstance(workload, str):
-            return [workload]
         names = []
         for name, content in Workload(workload).in_memory():
             if content is not None:
                 self._keep(self.workloads, name, content)
+            else:
+                self._named.add(name.casefold())
             names.append(name)
         return names
 
     @staticmethod
     def _keep(kept: dict[str, Content], name: str, content: Content) -> None:
         if kept.setdefault(name, content) != content:
-            raise Error(f"'{name}' is the name of two different things: expected one for each")
+            raise _two_things(name)
+
+
+def _two_things(name: str) -> Error:
+    return Error(f"'{name}' is the name of two different things: expected one for each")
+
+
+def _axis_name(axis: str) -> str:
+    """As a grid's file has it: columns and arguments have ``_`` for ``-``.
+
+    >>> _axis_name("free_costs"), _axis_name("acfs.swap")
+    ('free-costs', 'acfs.swap')
+    """
+    return axis if "." in axis else axis.replace("_", "-")
 
 
 def _names(values: Sequence[Any]) -> set[str]:
@@ -170,9 +196,9 @@ def sweep(
 ) -> Union[Table, Folder]:
     """Carries out a grid of runs.
 
-    `grid`: the path of a TOML file, or a dictionary of axes, called as the flags of `evenkeel
-    simulate`: `machine`, `workload`, `policy`, `size`, `acfs.swap`, and so on. An axis has one
-    value, a list, a `range`, or `{"from": 1, "to": 9, "step": 2}` (`count` in place of `step`, and
+    `grid`: the path of a TOML file, or a dictionary of axes, called as the arguments of `simulate`:
+    `machine`, `workload`, `policy`, `size`, and knobs as `acfs.swap`. An axis has one value, a
+    list, an array, a `range`, or `{"from": 1, "to": 9, "step": 2}` (`count` in place of `step`, and
     `log`). In a list of workloads those of a list within run together. `zip` has lists of axes that
     move together, `exclude` what is left out. `seeds`: 1 to that number.
 

@@ -101,11 +101,22 @@ fn expected<T>(what: &str, found: &str, words: &str) -> PyResult<T> {
     Err(PyValueError::new_err(format!("{what} '{found}' found, expected {words}")))
 }
 
+/// The shortest slice, nanoseconds: a run of shorter ones would not end. Ours.
+const LEAST_SLICE: f64 = 1_000.0;
+
 /// A slice: nanoseconds, or a list of them by kind.
-#[derive(FromPyObject)]
-enum Times {
-    Same(u64),
-    ByKind(Vec<u64>),
+fn times(ns: &Bound<'_, PyAny>) -> PyResult<Vec<Nanos>> {
+    let several = ns.extract::<Vec<f64>>().or_else(|_| ns.extract::<f64>().map(|one| vec![one]));
+    let is_slice = |ns: &f64| *ns >= LEAST_SLICE && *ns < Nanos::MAX.0 as f64;
+    match several {
+        Ok(all) if !all.is_empty() && all.iter().all(is_slice) => {
+            Ok(all.into_iter().map(|ns| Nanos(ns as u64)).collect())
+        }
+        _ => {
+            let words = format!("nanoseconds, {LEAST_SLICE} or more, or a list of them by kind");
+            expected("slice", &ns.repr()?.to_string(), &words)
+        }
+    }
 }
 
 /// Where virtual time starts: "keep", "floor", or a time.
@@ -184,18 +195,15 @@ impl Say {
     fn slice(
         &self,
         thread: u32,
-        ns: Times,
+        ns: &Bound<'_, PyAny>,
         divided_to: Option<u64>,
         carry: bool,
         batch: u32,
     ) -> PyResult<()> {
         let thread = self.thread_id(thread)?;
-        let time = match ns {
-            Times::Same(ns) => PerKind::all(Nanos(ns)),
-            Times::ByKind(all) => {
-                let all: Vec<Nanos> = all.into_iter().map(Nanos).collect();
-                self.by_kind("slice", &all)?
-            }
+        let time = match times(ns)?.as_slice() {
+            [one] => PerKind::all(*one),
+            several => self.by_kind("slice", several)?,
         };
         if batch == 0 {
             return expected("batch", "0", "1 or more");
@@ -205,8 +213,8 @@ impl Say {
         Ok(())
     }
 
-    /// The tiers, lists of queues, that the core takes threads from, in order. None: the core is
-    /// not used. Within a tier it chooses by "least_key" or "most_loaded".
+    /// The tiers, lists of queues, that the core takes threads from, in order. No tiers: the
+    /// core is not used. Within a tier it chooses by "least_key" or "most_loaded".
     #[pyo3(signature = (core, tiers, choose="least_key", adopt=None))]
     fn serve(
         &self,
@@ -228,7 +236,8 @@ impl Say {
         Ok(())
     }
 
-    /// Threads of these queues may be guests of the core.
+    /// Threads of these queues may be guests of the core: where they are ahead by more than
+    /// `behind`, in keys of the queue.
     fn host(&self, core: u32, guests: Vec<u32>, behind: u64) -> PyResult<()> {
         let core = self.core_id(core)?;
         let guests = self.queue_ids(guests)?;
@@ -257,7 +266,7 @@ impl Say {
         Ok(())
     }
 
-    /// How far below its queue's floor a thread that wakes may start.
+    /// How far below its queue's floor a thread that wakes may start, nanoseconds of virtual time.
     fn sleeper(&self, queue: u32, credit: u64) -> PyResult<()> {
         let queue = self.queue_id(queue)?;
         self.say(move |say| say.say(Directive::Sleeper(queue, credit)));
