@@ -100,7 +100,11 @@ impl Asked {
     pub fn with(mut self, workload: &Workload) -> PyResult<Self> {
         for item in &workload.items {
             let bytes = item.source.content();
-            let name = programs::canonical(&item.label);
+            // What is built in has its name already.
+            let name = match bytes {
+                Some(_) => programs::canonical(&item.label),
+                None => item.label.clone(),
+            };
             let known = self.workloads.insert(name, bytes.map(Into::into));
             if known.is_some_and(|known| known.as_deref() != bytes) {
                 return Err(error(format!(
