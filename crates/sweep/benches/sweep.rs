@@ -161,7 +161,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Microseconds of a run by the bare engine: machine, policy, size, and workloads that run together.
+/// Microseconds of a run by the bare engine: machine, policy, size, workloads that run together.
 fn engine(args: &[String]) -> f64 {
     let [machine, policy, size, names @ ..] = args else {
         panic!("MACHINE POLICY SIZE WORKLOAD...")
