@@ -18,6 +18,9 @@ use crate::table::Table;
 use crate::together::{threads, together};
 use crate::workload::Workload;
 
+/// Most seeds, as of the command line.
+const MOST_SEEDS: u64 = 10_000;
+
 /// Runs each workload under each policy, with seeds from `seed` on. Gives the means over seeds,
 /// workload by workload, and the table of all runs.
 #[pyfunction]
@@ -48,6 +51,9 @@ pub fn compare(
     characters: bool,
 ) -> PyResult<(Vec<Run>, Table)> {
     let (seed, seeds) = (whole("seed", seed, 0)?, whole("seeds", seeds, 1)?);
+    if seeds > MOST_SEEDS {
+        return Err(error(format!("seeds {seeds} found, expected at most {MOST_SEEDS}")));
+    }
     let settings = Settings {
         size,
         workers: workers.map(|it| whole("workers", it, 1)).transpose()?,

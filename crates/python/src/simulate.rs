@@ -14,7 +14,7 @@ use crate::policy::Meant;
 use crate::prototype::Prototype;
 use crate::run::Run;
 use crate::timeline;
-use crate::together::together;
+use crate::together::{self, together};
 use crate::workload::Workload;
 
 /// Simulates a workload on a machine under a policy.
@@ -87,7 +87,9 @@ pub fn simulate(
     if !runs.knows_alone(&prepared) {
         // Nothing looks for Ctrl-C in these runs: they are on a thread that can be left behind.
         let (runs, prepared) = (Arc::clone(&runs), Arc::clone(&prepared));
-        together(py, None, 0, move |_, _| runs.measure_alone(&prepared))?;
+        // Nor on threads that all share: a process that forks leaves these behind.
+        let pool = together::threads(None)?;
+        together(py, None, 0, move |_, _| pool.install(|| runs.measure_alone(&prepared)))?;
     }
     let stop = Stop::default();
     if !timeline {

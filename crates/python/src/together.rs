@@ -13,12 +13,18 @@ use crate::interrupt::{EVERY, Stop};
 /// How long work that was told to end is waited for. Ours.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// Most threads. Ours.
+const MOST_JOBS: u64 = 4_096;
+
 /// Threads that carry runs out: so many, by default one per processor.
 ///
 /// # Errors
 /// None can be made; none is asked for.
 pub fn threads(jobs: Option<i64>) -> PyResult<rayon::ThreadPool> {
     let jobs = jobs.map(|jobs| whole("jobs", jobs, 1)).transpose()?.unwrap_or(0);
+    if jobs > MOST_JOBS {
+        return Err(error(format!("jobs {jobs} found, expected at most {MOST_JOBS}")));
+    }
     rayon::ThreadPoolBuilder::new().num_threads(jobs as usize).build().map_err(error)
 }
 

@@ -10,6 +10,7 @@ import random
 import signal
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,28 @@ def test_what_a_worker_lacks_of_the_clients_files_goes_with_the_task(
     table = ek.sweep(grid, "out", on=client).to_polars()
     assert table["error"].is_null().all()
     assert sorted(set(table["workload"])) == ["built + gobmk", "mine.json"]
+
+
+def test_a_cluster_that_runs_is_found_by_its_address(tmp_path: Path, client: Any) -> None:
+    small = {**GRID, "seed": [1, 2]}
+    ek.sweep(small, tmp_path / "here")
+    ek.sweep(small, tmp_path / "there", on=f"dask={client.scheduler.address}")
+    assert files(tmp_path / "there") == files(tmp_path / "here")
+
+
+def test_two_sweeps_by_a_worker_of_several_threads_have_parts_of_their_own(tmp_path: Path) -> None:
+    grids = [{**GRID, "seed": [1, 2]}, {**GRID, "seed": [3, 4]}]
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=2, dashboard_address=":0", silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster) as client,
+        ThreadPoolExecutor(2) as both,
+    ):
+        list(both.map(lambda n: ek.sweep(grids[n], tmp_path / f"dask{n}", on=client), (0, 1)))
+    for number, grid in enumerate(grids):
+        ek.sweep(grid, tmp_path / f"here{number}")
+        assert files(tmp_path / f"dask{number}") == files(tmp_path / f"here{number}")
 
 
 def test_a_cluster_that_is_not_there_is_one_line_and_no_folder(tmp_path: Path) -> None:

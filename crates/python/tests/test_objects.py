@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import multiprocessing
 import pickle
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,8 @@ def test_two_things_of_one_name_are_refused_wherever_they_meet() -> None:
     with pytest.raises(ek.Error, match="'a' is the name of two different things"):
         ek.simulate(machine, [app("a", 1), app("a", 2)])
     assert ek.simulate(machine, app("mcf")).makespan_s < 0.01
+    # Its own name in another case is not the built-in program.
+    assert ek.simulate(machine, app("MCF")).makespan_s < 0.01
 
 
 def test_a_file_is_what_it_is_when_it_is_named(tmp_path: Path) -> None:
@@ -64,6 +67,25 @@ def test_a_file_is_what_it_is_when_it_is_named(tmp_path: Path) -> None:
         app("mine", work).save(file)
         times.append(ek.simulate("quickia", file).makespan_s)
     assert times[1] == pytest.approx(2 * times[0], rel=0.1)
+
+
+def test_a_machine_in_memory_is_not_the_preset_of_its_name_in_another_case() -> None:
+    slow = ek.Machine("quickia").to_toml().replace("quickia", "QuickIA", 1)
+    other = ek.Machine.from_toml(slow).to_toml()
+    assert "QuickIA" in other
+    run = ek.simulate(ek.Machine.from_toml(other), "mcf", size=0.01)
+    assert run.machine == "QuickIA"
+
+
+def test_a_process_that_was_forked_after_a_run_can_run_others() -> None:
+    ek.simulate("quickia", "mcf", size=0.01)
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        forked = pool.apply_async(time_of, ("lbm",)).get(timeout=60)
+    assert forked == time_of("lbm")
+
+
+def time_of(workload: str) -> float:
+    return ek.simulate("quickia", workload, size=0.011).makespan_s
 
 
 class Numbered(ek.Prototype):

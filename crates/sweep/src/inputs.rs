@@ -31,12 +31,18 @@ impl Inputs {
 
     /// A machine's text.
     pub(crate) fn machine(&self, name: &str) -> Option<&str> {
-        self.machines.get(name).map(String::as_str)
+        if self.machines.is_empty() {
+            return None;
+        }
+        self.machines.get(&machines::canonical(name)).map(String::as_str)
     }
 
     /// A workload's bytes.
     pub(crate) fn workload(&self, name: &str) -> Option<&[u8]> {
-        self.workloads.get(name).map(Vec::as_slice)
+        if self.workloads.is_empty() {
+            return None;
+        }
+        self.workloads.get(&programs::canonical(name)).map(Vec::as_slice)
     }
 
     /// What a name of an axis is called in messages, and its SHA-256; `None`: it is not in memory.

@@ -234,8 +234,11 @@ impl Runs {
         config: &Config,
     ) -> Result<Arc<Vec<Alone>>, String> {
         self.alone.get(Self::alone_key(workload, config), || {
+            // One reference for all policies, whichever is first: those for task graphs, too.
+            let graph_policy = Config::default().graph_policy;
+            let config = Config { graph_policy, ..config.clone() };
             let cache = AloneCache::default();
-            let measured = cache.measure(&on.whole, &on.used, &workload.apps, config);
+            let measured = cache.measure(&on.whole, &on.used, &workload.apps, &config);
             measured.map_err(|error| error.to_string())
         })
     }
@@ -321,6 +324,8 @@ fn whole_number(case: &Case, axis: &str) -> Result<Option<u64>, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::grid::Grid;
 
@@ -343,6 +348,21 @@ mod tests {
         assert_eq!(records[0].workloads, ["mcf", "gobmk"]);
         assert_ne!(of(&records[0]), of(&records[1]));
         assert!(records[0].knobs.contains_key("uf"));
+    }
+
+    #[test]
+    fn a_case_comes_out_the_same_whichever_case_was_carried_out_before_it() {
+        let grid = |policies: &str| {
+            let text = format!(
+                "[axes]\nmachine = \"odroid-xu3\"\nworkload = \"stg-twelve\"\n\
+                 policy = [{policies}]\n"
+            );
+            let records = records(&text);
+            records.into_iter().map(|it| (it.policy.clone(), it.apps)).collect::<BTreeMap<_, _>>()
+        };
+        let forwards = grid("\"heft\", \"linux\", \"fifo\", \"linux+ldcp\"");
+        assert_eq!(forwards, grid("\"linux+ldcp\", \"fifo\", \"linux\", \"heft\""));
+        assert!(forwards.values().all(|apps| apps[0].slowdown.is_some()));
     }
 
     #[test]

@@ -58,9 +58,11 @@ class Done(NamedTuple):
 def _carry_out(described: Described, parts: list[int]) -> list[Done]:
     """What a task does, in a worker."""
     global _last
-    if _last is None or _last[0] != described:
-        _last = (described, described.sweep())
-    return [Done(part, *_last[1].part(part)) for part in parts]
+    # Another thread of this worker may have parts of another sweep.
+    last = _last
+    if last is None or last[0] is not described:
+        _last = last = (described, described.sweep())
+    return [Done(part, *last[1].part(part)) for part in parts]
 
 
 def _same(described: Described) -> Described:
@@ -173,12 +175,13 @@ class Connection:
 
         tasks = {submit(task): task for task in _tasks(sweep, parts, self._workers)}
         try:
-            return self._gather(tasks, submit, sweep, path, parts, told)
+            return self._gather(self._client.loop, tasks, submit, sweep, path, parts, told)
         finally:
             self._client.cancel(list(tasks))
 
     @staticmethod
     def _gather(
+        loop: Any,
         tasks: dict[Any, list[int]],
         submit: Callable[[list[int]], Any],
         sweep: _evenkeel.Sweep,
@@ -190,7 +193,7 @@ class Connection:
 
         done, all_of_it = 0, sweep.cases_of(parts)
         failed, why, lost = 0, None, 0
-        finished = as_completed(tasks)
+        finished = as_completed(tasks, loop=loop)
         for future in finished:
             task = tasks.pop(future)
             if future.status == "finished":

@@ -33,6 +33,8 @@ class Described:
         self.seeds = seeds
         self.machines: dict[str, str] = {}
         self.workloads: dict[str, bytes] = {}
+        #: SHA-256 of files that workers must have themselves: models of estimators.
+        self._digests: dict[str, str] = {}
         #: Workloads that the grid names and that are not in memory.
         self._named: set[str] = set()
         if isinstance(grid, Mapping):
@@ -50,9 +52,15 @@ class Described:
 
     def sweep(self) -> _evenkeel.Sweep:
         """The grid, checked and cut into parts."""
-        return _evenkeel.Sweep(
+        sweep = _evenkeel.Sweep(
             self.text, self.file, self.seeds, self.machines or None, self.workloads or None
         )
+        if self._digests:
+            here = sweep.manifest["inputs"]
+            for name, digest in self._digests.items():
+                if here.get(name) != digest:
+                    raise Error(f"{name}: a worker has another file of this name")
+        return sweep
 
     def for_workers(self, manifest: Mapping[str, Any]) -> Described:
         """The same with the content of files, which workers elsewhere need not have."""
@@ -62,6 +70,8 @@ class Described:
             carried.machines = {name: Path(name).read_text(encoding="utf-8"), **carried.machines}
         for name in _names(axes.get("workload", ())) & manifest["inputs"].keys():
             carried.workloads = {name: Path(name).read_bytes(), **carried.workloads}
+        for name in _names(axes.get("estimator", ())) & manifest["inputs"].keys():
+            carried._digests = {name: manifest["inputs"][name], **carried._digests}
         return carried
 
     def _document(self, grid: Mapping[str, Any]) -> dict[str, Any]:

@@ -101,7 +101,10 @@ fn expected<T>(what: &str, found: &str, words: &str) -> PyResult<T> {
     Err(PyValueError::new_err(format!("{what} '{found}' found, expected {words}")))
 }
 
-/// The shortest slice, nanoseconds: a run of shorter ones would not end. Ours.
+/// The longest period of a timer, nanoseconds: times do not overflow. Ours.
+const LONGEST_PERIOD: u64 = 366 * 24 * 3_600 * 1_000_000_000;
+/// The shortest slice, nanoseconds: beside the cost of a switch a run of shorter ones has no end.
+/// Ours.
 const LEAST_SLICE: f64 = 1_000.0;
 
 /// A slice: nanoseconds, or a list of them by kind.
@@ -296,8 +299,12 @@ impl Say {
     }
 
     /// Period of the event "timer", nanoseconds; 0: no timer.
-    fn timer(&self, period: u64) {
+    fn timer(&self, period: u64) -> PyResult<()> {
+        if period > LONGEST_PERIOD {
+            return expected("timer", &period.to_string(), "nanoseconds, at most a year of them");
+        }
         self.say(move |say| say.timer(Nanos(period)));
+        Ok(())
     }
 }
 
