@@ -188,7 +188,8 @@ getters! {
         }
 
         fn __str__(&self) -> String {
-            compare(std::slice::from_ref(&self.record), Style::default())
+            let style = Style { rest: "to_dict has all", ..Style::default() };
+            compare(std::slice::from_ref(&self.record), style)
         }
 
         fn _repr_html_(&self) -> String {

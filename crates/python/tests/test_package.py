@@ -815,7 +815,7 @@ def test_other_threads_of_python_run_meanwhile(ticks: list[float]) -> None:
 INTERRUPTED = {
     "sweep": "ek.sweep({'machine': 'quickia', 'workload': '4STH', 'policy': 'linux'}, "
     "seeds=1_000_000)",
-    "compare": "ek.compare('quickia', '4STH', ['linux'], seeds=100_000)",
+    "compare": "ek.compare('quickia', '4STH', ['linux'] * 40, seeds=10_000)",
     "simulate": "ek.simulate('quickia', 'barrier:rounds=100000', size=1000)",
 }
 
