@@ -11,7 +11,7 @@ use evenkeel_model::Application;
 use evenkeel_model::character::give_characters;
 use evenkeel_policy::{Interest, Knobs, Policy, registry};
 use evenkeel_sim::{Config, Estimator, Listener, Profile};
-use evenkeel_sweep::words::parts;
+use evenkeel_sweep::words::{self, parts};
 use indexmap::IndexSet;
 use rayon::prelude::*;
 
@@ -157,13 +157,8 @@ const FAR_SPEED: f64 = 0.5;
 
 /// Gives phases without a character one of the same factor; what is to be said where none is near.
 fn characterise(apps: &mut [Application], machine: &Machine, seed: u64) -> Result<Option<String>> {
-    let nearness = give_characters(apps, machine, seed).ok_or_else(|| {
-        Failure::usage(format!(
-            "machine {}: not all kinds say how they are built ([kinds.core]), by which characters \
-             are chosen; evenkeel show machine NAME tells which do",
-            machine.name
-        ))
-    })?;
+    let nearness = give_characters(apps, machine, seed)
+        .ok_or_else(|| Failure::usage(words::no_microarchitecture(&machine.name)))?;
     let is_far = nearness.factor > FAR || nearness.speed > FAR_SPEED;
     Ok(is_far.then(|| {
         format!(
@@ -386,13 +381,7 @@ fn check_graphs(set: &Set, policies: &[Chosen]) -> Result {
     if set.apps.iter().any(|app| !app.graphs.is_empty()) {
         return Ok(());
     }
-    Err(Failure::usage(format!(
-        "policy {}: {name} chooses among the tasks of a graph, and {} has none; expected a task \
-         graph (WfFormat, STG or DOT, or a program as \
-         blackscholes:tasks) or a policy for threads, as gts",
-        policy.label,
-        set.workloads.join(" + "),
-    )))
+    Err(Failure::usage(words::no_task_graph(&policy.label, name, &set.workloads)))
 }
 
 /// A note with the name of its subject in front, unless the note has it already.

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use evenkeel_machine::{KindId, Machine, Nanos};
 use evenkeel_model::{Application, Repeat};
 use evenkeel_policy::registry;
-use evenkeel_sim::{Config, Estimator, NoListener, SimError};
+use evenkeel_sim::{Config, Estimator, Listener, NoListener, SimError};
 use rayon::prelude::*;
 
 use crate::progress::Progress;
@@ -73,6 +73,22 @@ impl AloneCache {
         apps: &[Application],
         config: &Config,
     ) -> Result<Vec<Alone>, AloneError> {
+        self.measure_with(whole, used, apps, config, || NoListener)
+    }
+
+    /// The same, with a listener for each run, which may end it. A run that was ended is not
+    /// carried out again.
+    ///
+    /// # Errors
+    /// As [`AloneCache::measure`]; a listener ended a run.
+    pub fn measure_with<L: Listener>(
+        &self,
+        whole: &Machine,
+        used: &Machine,
+        apps: &[Application],
+        config: &Config,
+        listener: impl Fn() -> L + Sync,
+    ) -> Result<Vec<Alone>, AloneError> {
         let config = alone_config(apps, config);
         let fast = used.only_kind(KindId(0));
         let slow = used.only_kind(used.slowest());
@@ -84,7 +100,7 @@ impl AloneCache {
             // anew.
             let phases = app.phases.iter().map(|phase| phase.bound_to(used)).collect();
             let app = &Application { phases, ..app.clone() };
-            let on = |machine| self.progress(machine, app, &config);
+            let on = |machine| self.progress(machine, app, &config, &listener);
             let (fast, (slow, one_slow)) = rayon::join(
                 || on(&fast),
                 || rayon::join(|| on(&slow), || one_slow.as_ref().map(on).transpose()),
@@ -94,11 +110,12 @@ impl AloneCache {
         apps.par_iter().map(of).collect()
     }
 
-    fn progress(
+    fn progress<L: Listener>(
         &self,
         machine: &Machine,
         app: &Application,
         config: &Config,
+        listener: &impl Fn() -> L,
     ) -> Result<Progress, AloneError> {
         let slot = {
             let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -118,7 +135,7 @@ impl AloneCache {
                 }
             }
         };
-        slot.get_or_init(|| run_alone(machine, app, config)).clone()
+        slot.get_or_init(|| run_alone(machine, app, config, &mut listener())).clone()
     }
 
     /// How many runs it has carried out or is carrying out.
@@ -155,6 +172,7 @@ fn run_alone(
     machine: &Machine,
     app: &Application,
     config: &Config,
+    listener: &mut impl Listener,
 ) -> Result<Progress, AloneError> {
     let mut app = Application { repeat: Repeat::Once, ..app.clone() };
     app.unbind();
@@ -165,14 +183,9 @@ fn run_alone(
     let failed =
         |source| AloneError::Run { app: app.name.clone(), cores: machine.cores_label(), source };
     let mut policy = registry::make("pinned", &[])?;
-    let outcome = evenkeel_sim::run(
-        machine,
-        std::slice::from_ref(&app),
-        policy.as_mut(),
-        config,
-        &mut NoListener,
-    )
-    .map_err(failed)?;
+    let outcome =
+        evenkeel_sim::run(machine, std::slice::from_ref(&app), policy.as_mut(), config, listener)
+            .map_err(failed)?;
     let of = |it| Progress::of(it, &outcome);
     outcome.apps.first().map(of).ok_or_else(|| {
         failed(SimError::Workload { app: app.name.clone(), what: "no outcome".into() })

@@ -1,24 +1,17 @@
-//! Ctrl-C in a run, and exceptions of policies that are written in Python.
-//!
-//! A policy cannot end a run. One that must unwinds through the engine, with the exception kept
-//! aside; the engine keeps nothing between runs that could be left half done.
+//! What ends a run from outside: Ctrl-C, a flag, an exception of a policy that is written in Python.
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use evenkeel_machine::Nanos;
-use evenkeel_policy::{Directives, Event, Interest, Policy, StartError, View};
+use evenkeel_sim::Listener;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
-use crate::convert::error;
-
 /// How often signals are looked for. Ours.
 pub const EVERY: Duration = Duration::from_millis(50);
-/// Events between two looks at the clock. Ours.
-const EVENTS: u32 = 64;
+/// Events of a run between two looks at the clock. Ours.
+const EVENTS: u32 = 256;
 
 /// Whether runs on other threads are to end.
 #[derive(Clone, Default)]
@@ -38,88 +31,71 @@ impl Stop {
 
 /// The exception that ends a run.
 #[derive(Clone, Default)]
-pub struct Raised(Arc<Mutex<Option<PyErr>>>);
+pub struct Raised(Arc<(AtomicBool, Mutex<Option<PyErr>>)>);
 
 impl Raised {
-    /// Ends the run.
-    pub fn end_run(&self, error: PyErr) -> ! {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-        resume_unwind(Box::new("a policy ended the run"));
+    /// Ends the run before its next event. The first exception is kept.
+    pub fn raise(&self, error: PyErr) {
+        let (is_set, first) = &*self.0;
+        first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        is_set.store(true, Ordering::Relaxed);
     }
 
-    /// Carries out a run, which may be ended by this.
-    ///
-    /// # Errors
-    /// What ended it; a sentence of the engine.
-    pub fn carry_out<T>(&self, run: impl FnOnce() -> Result<T, String>) -> PyResult<T> {
-        let done = catch_unwind(AssertUnwindSafe(run));
-        if let Some(raised) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            return Err(raised);
-        }
-        match done {
-            Ok(done) => done.map_err(error),
-            Err(_) => Err(error("the simulator failed: please report it")),
-        }
+    /// True if there is one.
+    pub fn is_set(&self) -> bool {
+        self.0.0.load(Ordering::Relaxed)
+    }
+
+    /// Takes it out.
+    pub fn take(&self) -> Option<PyErr> {
+        self.0.1.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
-/// A policy during whose run signals are looked for now and then.
-pub struct Interruptible {
-    policy: Box<dyn Policy>,
+/// A listener that ends a run, and hears nothing of it.
+pub struct Interrupt {
     raised: Raised,
     stop: Stop,
     events: u32,
     looked: Instant,
 }
 
-impl Interruptible {
-    /// Around another one.
-    pub fn new(policy: Box<dyn Policy>, raised: Raised, stop: Stop) -> Self {
-        Self { policy, raised, stop, events: 0, looked: Instant::now() }
+impl Interrupt {
+    /// Ends a run when there is an exception, or when it is told to.
+    pub fn new(raised: Raised, stop: Stop) -> Self {
+        Self { raised, stop, events: 0, looked: Instant::now() }
     }
 
+    /// Ends a run when it is told to.
+    pub fn when(stop: &Stop) -> Self {
+        Self::new(Raised::default(), stop.clone())
+    }
+
+    #[cold]
     fn look_for_signals(&mut self) {
-        self.events += 1;
-        if self.events < EVENTS {
-            return;
-        }
         self.events = 0;
         if !self.stop.goes_on() {
-            self.raised.end_run(PyKeyboardInterrupt::new_err(()));
+            self.raised.raise(PyKeyboardInterrupt::new_err(()));
         }
         if self.looked.elapsed() < EVERY {
             return;
         }
         self.looked = Instant::now();
-        if let Err(raised) = Python::attach(|py| py.check_signals()) {
-            self.raised.end_run(raised);
+        if let Err(error) = Python::attach(|py| py.check_signals()) {
+            self.raised.raise(error);
         }
     }
 }
 
-impl Policy for Interruptible {
-    fn interest(&self) -> Interest {
-        self.policy.interest()
-    }
+impl Listener for Interrupt {
+    const HEARS: bool = false;
+    const MAY_STOP: bool = true;
 
-    fn start(&mut self, view: &View<'_>, say: &mut Directives) -> Result<(), StartError> {
-        self.policy.start(view, say)
-    }
-
-    fn event(&mut self, event: Event, view: &View<'_>, say: &mut Directives) {
-        self.look_for_signals();
-        self.policy.event(event, view, say);
-    }
-
-    fn quiet_until(&self, view: &View<'_>) -> Option<Nanos> {
-        self.policy.quiet_until(view)
-    }
-
-    fn skipped(&mut self, last: Nanos) {
-        self.policy.skipped(last);
-    }
-
-    fn notes(&self) -> Vec<String> {
-        self.policy.notes()
+    fn goes_on(&mut self) -> bool {
+        self.events += 1;
+        if self.events == EVENTS {
+            self.look_for_signals();
+        }
+        !self.raised.is_set()
     }
 }

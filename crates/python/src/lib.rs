@@ -36,6 +36,7 @@ fn _evenkeel(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<table::Table>()?;
     module.add_class::<study::Study>()?;
     module.add_class::<sweep::Sweep>()?;
+    module.add_class::<sweep::SweepFolder>()?;
     module.add_class::<prototype::Event>()?;
     module.add_class::<prototype::View>()?;
     module.add_class::<prototype::Thread>()?;

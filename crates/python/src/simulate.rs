@@ -1,15 +1,17 @@
 //! `simulate`: one run.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use evenkeel_policy::Policy;
 use evenkeel_sim::{Listener, Log, NoListener};
 use evenkeel_sweep::{Done, Prepared, Runs};
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
 use crate::asked::{Asked, Settings};
 use crate::convert::{error, whole};
-use crate::interrupt::{Interruptible, Raised, Stop};
+use crate::interrupt::{Interrupt, Raised, Stop};
 use crate::policy::Meant;
 use crate::prototype::Prototype;
 use crate::run::Run;
@@ -85,11 +87,14 @@ pub fn simulate(
     let prepared = py.detach(|| runs.prepare(&case, policy.named())).map_err(error)?;
     let prepared = Arc::new(prepared);
     if !runs.knows_alone(&prepared) {
-        // Nothing looks for Ctrl-C in these runs: they are on a thread that can be left behind.
+        // Several at a time, on threads of their own: a process that forks does not take with it
+        // those that all share.
         let (runs, prepared) = (Arc::clone(&runs), Arc::clone(&prepared));
         // Nor on threads that all share: a process that forks leaves these behind.
         let pool = together::threads(None)?;
-        together(py, None, 0, move |_, _| pool.install(|| runs.measure_alone(&prepared)))?;
+        together(py, None, 0, move |stop, _| {
+            pool.install(|| runs.measure_alone(&prepared, || Interrupt::when(stop)))
+        })?;
     }
     let stop = Stop::default();
     if !timeline {
@@ -115,14 +120,26 @@ pub fn carry_out<L: Listener>(
     per_thread: bool,
     listener: &mut L,
 ) -> PyResult<Done> {
+    if !runs.measure_alone(prepared, || Interrupt::when(stop)) {
+        return Err(PyKeyboardInterrupt::new_err(()));
+    }
     let raised = Raised::default();
-    let made: Box<dyn Policy> = match policy {
+    let mut interrupt = Interrupt::new(raised.clone(), stop.clone());
+    let mut prototype = match policy {
         Meant::Own(_, object) => {
             let object = Python::attach(|py| object.clone_ref(py));
-            Box::new(Prototype::new(object, raised.clone())?)
+            Some(Prototype::new(object, raised.clone())?)
         }
-        Meant::Named(_) => prepared.make_policy().map_err(error)?,
+        Meant::Named(_) => None,
     };
-    let mut policy = Interruptible::new(made, raised.clone(), stop.clone());
-    raised.carry_out(|| runs.carry_out_prepared(prepared, Some(&mut policy), per_thread, listener))
+    let given = prototype.as_mut().map(|policy| policy as &mut dyn Policy);
+    let listener = &mut (&mut interrupt, listener);
+    let done = catch_unwind(AssertUnwindSafe(|| {
+        runs.carry_out_prepared(prepared, given, per_thread, listener)
+    }));
+    match (raised.take(), done) {
+        (Some(raised), _) => Err(raised),
+        (None, Ok(done)) => done.map_err(error),
+        (None, Err(_)) => Err(error("the simulator failed: please report it")),
+    }
 }

@@ -52,7 +52,8 @@ pub fn reproduce(
                 if !stop.goes_on() {
                     return Ok(Vec::new());
                 }
-                let runs = Runs::new(quick, seed, &|_, _| {});
+                let goes_on = || stop.goes_on();
+                let runs = Runs::new(quick, seed, &|_, _| {}).while_wanted(&goes_on);
                 let one = [*experiment];
                 all.push(threads.install(|| of.carry_out(&one, &runs, made_by, |_| {}))?);
                 count.add();

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
-use evenkeel_sweep::{Begin, Column, Grid, Inputs, Shard, Sweep as Parts, SweepError, Watch};
+use evenkeel_sweep::{
+    Begin, Column, Folder, Grid, Inputs, Shard, Sweep as Parts, SweepError, Watch,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -118,40 +120,16 @@ impl Sweep {
 
     /// Number of cases of some parts.
     fn cases_of(&self, parts: Vec<usize>) -> PyResult<u64> {
-        Ok(self.parts.cases_of(&self.known(parts)?))
+        Ok(self.parts.cases_of(&known(&self.parts, parts)?))
     }
 
-    /// Begins a folder, or with `resume` goes on with one; gives those of some parts that it lacks.
-    #[pyo3(signature = (path, parts, resume=false))]
-    fn lacking(&self, path: PathBuf, parts: Vec<usize>, resume: bool) -> PyResult<Vec<usize>> {
-        let parts = self.known(parts)?;
+    /// Begins a folder, or with `resume` goes on with one.
+    #[pyo3(signature = (path, resume=false))]
+    fn begin(&self, path: PathBuf, resume: bool) -> PyResult<SweepFolder> {
         let begin = if resume { Begin::Resume } else { Begin::Anew };
         let folder = self.parts.folder(&path, begin).map_err(error)?;
         folder.sweep_up();
-        Ok(self.parts.lacking(&folder, &parts))
-    }
-
-    /// Carries parts out into a folder; gives how many cases failed, and why the first did.
-    #[pyo3(signature = (path, parts, jobs=None, progress=None))]
-    fn to_folder(
-        &self,
-        py: Python<'_>,
-        path: PathBuf,
-        parts: Vec<usize>,
-        jobs: Option<i64>,
-        progress: Option<Py<PyAny>>,
-    ) -> PyResult<(u64, Option<String>)> {
-        let parts = self.known(parts)?;
-        let folder = self.parts.folder(&path, Begin::Resume).map_err(error)?;
-        let threads = threads(jobs)?;
-        let (all, of) = (self.parts.cases_of(&parts), Arc::clone(&self.parts));
-        let carried_out = together(py, progress, all, move |stop, count| {
-            let watched = Watched::new(stop, count);
-            of.carry_out(&folder, &parts, &threads, &watched)?;
-            folder.sweep_up();
-            Ok::<_, SweepError>(watched.failures())
-        });
-        carried_out?.map_err(error)
+        Ok(SweepFolder { parts: Arc::clone(&self.parts), folder: Arc::new(folder) })
     }
 
     /// Carries parts out into memory; gives the table, how many cases failed, and why the first
@@ -164,7 +142,7 @@ impl Sweep {
         jobs: Option<i64>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(Table, u64, Option<String>)> {
-        let parts = self.known(parts)?;
+        let parts = known(&self.parts, parts)?;
         let threads = threads(jobs)?;
         let (all, of) = (self.parts.cases_of(&parts), Arc::clone(&self.parts));
         let (pieces, failed, why) = together(py, progress, all, move |stop, count| {
@@ -194,7 +172,7 @@ impl Sweep {
         py: Python<'py>,
         part: usize,
     ) -> PyResult<(Bound<'py, PyBytes>, u64, Option<String>)> {
-        let parts = self.known(vec![part])?;
+        let parts = known(&self.parts, vec![part])?;
         let threads = threads(Some(1))?;
         let (all, of) = (self.parts.cases_of(&parts), Arc::clone(&self.parts));
         let (file, failed, why) = together(py, None, all, move |stop, count| {
@@ -212,25 +190,60 @@ impl Sweep {
         .map_err(error)?;
         Ok((PyBytes::new(py, &file), failed, why))
     }
+}
 
-    /// Writes a part that was carried out elsewhere into a folder.
-    fn write(&self, path: PathBuf, part: usize, bytes: &[u8]) -> PyResult<()> {
-        let parts = self.known(vec![part])?;
-        let folder = self.parts.folder(&path, Begin::Resume).map_err(error)?;
-        parts.iter().try_for_each(|&part| self.parts.write(&folder, part, bytes)).map_err(error)
+/// The folder of a sweep, begun.
+#[pyclass(frozen, module = "evenkeel")]
+pub struct SweepFolder {
+    parts: Arc<Parts>,
+    folder: Arc<Folder>,
+}
+
+#[pymethods]
+impl SweepFolder {
+    /// Those of some parts that are not there yet.
+    fn lacking(&self, parts: Vec<usize>) -> PyResult<Vec<usize>> {
+        Ok(self.parts.lacking(&self.folder, &known(&self.parts, parts)?))
+    }
+
+    /// Carries parts out; gives how many cases failed, and why the first did.
+    #[pyo3(signature = (parts, jobs=None, progress=None))]
+    fn carry_out(
+        &self,
+        py: Python<'_>,
+        parts: Vec<usize>,
+        jobs: Option<i64>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(u64, Option<String>)> {
+        let parts = known(&self.parts, parts)?;
+        let threads = threads(jobs)?;
+        let (of, folder) = (Arc::clone(&self.parts), Arc::clone(&self.folder));
+        let carried_out = together(py, progress, of.cases_of(&parts), move |stop, count| {
+            let watched = Watched::new(stop, count);
+            of.carry_out(&folder, &parts, &threads, &watched)?;
+            folder.sweep_up();
+            Ok::<_, SweepError>(watched.failures())
+        });
+        carried_out?.map_err(error)
+    }
+
+    /// Writes a part that was carried out elsewhere.
+    fn write(&self, part: usize, bytes: &[u8]) -> PyResult<()> {
+        known(&self.parts, vec![part])?;
+        self.parts.write(&self.folder, part, bytes).map_err(error)
+    }
+}
+
+/// Parts that there are.
+fn known(of: &Parts, parts: Vec<usize>) -> PyResult<Vec<usize>> {
+    let count = of.parts();
+    match parts.iter().find(|&&part| part >= count) {
+        Some(part) => Err(error(format!("no part {part}: there are {count}"))),
+        None => Ok(parts),
     }
 }
 
 impl Sweep {
-    /// Parts that there are.
-    fn known(&self, parts: Vec<usize>) -> PyResult<Vec<usize>> {
-        let count = self.parts.parts();
-        match parts.iter().find(|&&part| part >= count) {
-            Some(part) => Err(error(format!("no part {part}: there are {count}"))),
-            None => Ok(parts),
-        }
-    }
-
     /// A part with its machine and its policy, which files have in the names of folders.
     fn batch(&self, part: usize, table: evenkeel_sweep::Table) -> PyResult<RecordBatch> {
         let (machine, policy) = self.parts.labels(part);

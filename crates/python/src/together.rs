@@ -11,7 +11,7 @@ use crate::convert::{error, whole};
 use crate::interrupt::{EVERY, Stop};
 
 /// How long work that was told to end is waited for. Ours.
-const PATIENCE: Duration = Duration::from_secs(2);
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Most threads. Ours.
 const MOST_JOBS: u64 = 4_096;
@@ -72,7 +72,7 @@ pub fn together<T: Send + 'static>(
             }
             if let Err(raised) = Python::attach(tell) {
                 stop.stop();
-                let _ = is_over.recv_timeout(PATIENCE);
+                let _ = is_over.recv_timeout(STOP_TIMEOUT);
                 return Err(raised);
             }
         }

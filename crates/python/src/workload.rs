@@ -137,6 +137,14 @@ impl Workload {
         self.items.iter().map(of).collect()
     }
 
+    /// True if the files that it was read from are still the same.
+    fn is_as_read(&self) -> bool {
+        self.items.iter().all(|item| match &item.source {
+            Source::File(bytes) => std::fs::read(&item.label).is_ok_and(|now| *now == **bytes),
+            Source::BuiltIn | Source::Memory(_) => true,
+        })
+    }
+
     /// What it is on a machine, as the text of a workload file.
     #[pyo3(signature = (machine, size=1.0, seed=1, workers=None))]
     fn to_json(

@@ -27,6 +27,7 @@ from evenkeel.app import (
     set_nice,
     sleep,
 )
+
 from everything import everything
 
 

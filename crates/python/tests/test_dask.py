@@ -14,9 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import evenkeel as ek
+import pytest
 
 distributed = pytest.importorskip("distributed")
 
@@ -90,6 +89,37 @@ def test_what_a_worker_lacks_of_the_clients_files_goes_with_the_task(
     table = ek.sweep(grid, "out", on=client).to_polars()
     assert table["error"].is_null().all()
     assert sorted(set(table["workload"])) == ["built + gobmk", "mine.json"]
+
+
+def test_a_cluster_of_this_machine_is_started_and_ended(tmp_path: Path) -> None:
+    small = {**GRID, "seed": [1, 2]}
+    ek.sweep(small, tmp_path / "here")
+    ek.sweep(small, tmp_path / "dask", on="dask", jobs=2)
+    assert files(tmp_path / "dask") == files(tmp_path / "here")
+
+
+def test_a_worker_of_another_version_is_named(tmp_path: Path, client: Any) -> None:
+    def other(dask_worker: Any) -> None:
+        import evenkeel.on_dask
+
+        evenkeel.on_dask._version = lambda: ("0.0.1", 1)
+
+    client.run(other)
+    with pytest.raises(ek.Error, match="worker .* has evenkeel 0.0.1, model 1; here it is"):
+        ek.sweep(GRID, tmp_path / "out", on=client)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_scheduler_that_dies_is_told(tmp_path: Path, client: Any) -> None:
+    ended: list[object] = []
+
+    def end(done: int, of: int) -> None:
+        if not ended:
+            ended.append(client.cluster.close())
+
+    with pytest.raises(ek.Error, match="the scheduler of Dask is gone"):
+        ek.sweep(GRID, tmp_path / "out", on=client, progress=end)
+    assert len(ek.read(tmp_path / "out").parts) > 0
 
 
 def test_a_cluster_that_runs_is_found_by_its_address(tmp_path: Path, client: Any) -> None:

@@ -8,9 +8,8 @@ import pickle
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import evenkeel as ek
+import pytest
 
 
 def app(name: str, work: int = 1_000_000) -> ek.App:
@@ -88,6 +87,27 @@ def time_of(workload: str) -> float:
     return ek.simulate("quickia", workload, size=0.011).makespan_s
 
 
+def test_an_object_of_a_file_that_has_changed_is_no_axis(tmp_path: Path) -> None:
+    file, work = tmp_path / "m.toml", tmp_path / "w.json"
+    file.write_text(ek.Machine("quickia").to_toml(), encoding="utf-8")
+    app("mine").save(work)
+    machine, workload = ek.Machine(str(file)), ek.Workload(str(work))
+    grid = {"machine": machine, "workload": workload, "policy": "linux"}
+    assert len(ek.sweep(grid)) == 1
+    file.write_text(ek.Machine("quickia", free_costs=True).to_toml(), encoding="utf-8")
+    with pytest.raises(ek.Error, match="m.toml has changed since"):
+        ek.sweep(grid)
+    app("mine", 2_000_000).save(work)
+    with pytest.raises(ek.Error, match="w.json has changed since"):
+        ek.sweep({**grid, "machine": "quickia"})
+
+
+def test_a_comparison_warns_of_runs_that_fail() -> None:
+    with pytest.warns(UserWarning, match="1 of 2 failed, the first: eas goes by a power model"):
+        runs = ek.compare("quickia", "mcf", ["linux", "eas"], size=0.01).runs
+    assert [run.error is None for run in runs] == [True, False]
+
+
 class Numbered(ek.Prototype):
     """Which run of this object it is, is what it decides by."""
 
@@ -155,8 +175,9 @@ def test_a_number_out_of_range_is_named(settings: dict[str, Any], text: str) -> 
 def test_a_baseline_that_is_not_there_is_refused_before_anything_runs() -> None:
     with pytest.raises(ek.Error, match="baseline 'x' found, expected one of linux, acfs:swap=200"):
         ek.compare("quickia", "mcf", ["linux", ek.Policy("acfs", swap=200)], baseline="x")
-    named = ek.compare("quickia", "mcf", ["linux", "acfs"], baseline="acfs", size=0.01)
-    assert named.verdict is not None
+    for baseline in ("acfs", ek.Policy("acfs")):
+        named = ek.compare("quickia", "mcf", ["linux", "acfs"], baseline=baseline, size=0.01)
+        assert named.verdict is not None and "from acfs" in named.verdict
 
 
 def test_threads_have_rows_where_they_are_asked_for() -> None:

@@ -7,9 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import evenkeel
+import pytest
 
 HERE = Path(__file__).parent
 PACKAGE = Path(evenkeel.__file__).parent

@@ -57,6 +57,9 @@ pub enum SimError {
         /// What each thread waits for.
         waiting: String,
     },
+    /// The listener did not want it to go on.
+    #[error("stopped")]
+    Stopped,
     /// Nothing ends it.
     #[error("{app} never ends: give --duration, or global.duration in an rt-app file")]
     Endless {

@@ -238,6 +238,9 @@ impl<'a, L: Listener> Mechanism<'a, L> {
                 self.now = time;
             }
             while let Some(slot) = self.next_event() {
+                if L::MAY_STOP && !self.listener.goes_on() {
+                    return Err(SimError::Stopped);
+                }
                 self.happen(slot);
                 at_this_instant += 1;
                 if at_this_instant > MAX_AT_ONE_INSTANT {

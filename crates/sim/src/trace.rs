@@ -8,9 +8,16 @@ use evenkeel_policy::{AppId, ThreadId};
 pub trait Listener {
     /// True if it hears at all: where not, the engine leaves the calls out.
     const HEARS: bool = true;
+    /// True if it may end the run: where not, the engine leaves [`Listener::goes_on`] out.
+    const MAY_STOP: bool = false;
     /// True if each pick is held to the plain reference, for tests: a difference panics.
     #[doc(hidden)]
     const CHECKS: bool = false;
+    /// False ends the run with [`SimError::Stopped`](crate::SimError::Stopped). Asked before each
+    /// event.
+    fn goes_on(&mut self) -> bool {
+        true
+    }
     /// A thread started.
     fn started(&mut self, _at: Nanos, _thread: ThreadId, _app: AppId, _name: &str) {}
     /// A thread ended.
@@ -59,6 +66,12 @@ pub enum Stepped {
 
 /// Both hear.
 impl<A: Listener, B: Listener> Listener for (&mut A, &mut B) {
+    const HEARS: bool = A::HEARS || B::HEARS;
+    const MAY_STOP: bool = A::MAY_STOP || B::MAY_STOP;
+
+    fn goes_on(&mut self) -> bool {
+        self.0.goes_on() && self.1.goes_on()
+    }
     fn started(&mut self, at: Nanos, thread: ThreadId, app: AppId, name: &str) {
         self.0.started(at, thread, app, name);
         self.1.started(at, thread, app, name);

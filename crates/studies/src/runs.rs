@@ -39,6 +39,9 @@ pub enum StudyError {
     /// A run alone that failed.
     #[error(transparent)]
     Alone(#[from] AloneError),
+    /// It was not wanted any more.
+    #[error("stopped")]
+    Stopped,
     /// A model that cannot be trained.
     #[error(transparent)]
     Training(#[from] TrainingError),
@@ -137,13 +140,21 @@ pub struct Runs<'a> {
     /// Seed of all that is random.
     pub seed: u64,
     progress: Progress<'a>,
+    goes_on: &'a (dyn Fn() -> bool + Sync),
     alone: AloneCache,
 }
 
 impl<'a> Runs<'a> {
     /// Runs that report their progress.
     pub fn new(quick: bool, seed: u64, progress: Progress<'a>) -> Self {
-        Self { quick, seed, progress, alone: AloneCache::default() }
+        Self { quick, seed, progress, goes_on: &|| true, alone: AloneCache::default() }
+    }
+
+    /// The same, ended by [`StudyError::Stopped`] once `goes_on` is false: it is asked before each
+    /// run.
+    #[must_use]
+    pub fn while_wanted(self, goes_on: &'a (dyn Fn() -> bool + Sync)) -> Self {
+        Self { goes_on, ..self }
     }
 
     /// The applications of a built-in workload at this size; the seed draws what is irregular in
@@ -212,6 +223,9 @@ impl<'a> Runs<'a> {
         let results: Vec<Result<R, StudyError>> = all
             .par_iter()
             .map(|one| {
+                if !(self.goes_on)() {
+                    return Err(StudyError::Stopped);
+                }
                 let result = carry_out(one);
                 let done = 1 + done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                 (self.progress)(done, all.len() as u64);

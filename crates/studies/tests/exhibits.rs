@@ -3,8 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use evenkeel_studies::{Cell, Exhibit, Figure, Reproduction, Runs, STUDIES, Shape, find};
+use evenkeel_studies::{
+    Cell, Exhibit, Figure, Reproduction, Runs, STUDIES, Shape, StudyError, find,
+};
 
 fn carried_out(study: &str, threads: usize) -> Reproduction {
     let study = find(study).unwrap();
@@ -13,6 +16,22 @@ fn carried_out(study: &str, threads: usize) -> Reproduction {
     let carry_out =
         || study.carry_out(&experiments, &Runs::new(true, 1, &|_, _| ()), "a test", |_| ());
     pool.install(carry_out).unwrap()
+}
+
+#[test]
+fn a_study_that_is_not_wanted_any_more_carries_out_no_other_run() {
+    let study = find("acfs").unwrap();
+    let experiments = study.chosen(&[3]).unwrap();
+    let asked = AtomicU32::new(0);
+    let goes_on = || asked.fetch_add(1, Ordering::Relaxed) < 2;
+    let done = AtomicU32::new(0);
+    let count = |_: u64, _: u64| {
+        done.fetch_add(1, Ordering::Relaxed);
+    };
+    let runs = Runs::new(true, 1, &count).while_wanted(&goes_on);
+    let ended = study.carry_out(&experiments, &runs, "a test", |_| ());
+    assert!(matches!(ended, Err(StudyError::Stopped)));
+    assert_eq!(done.into_inner(), 2);
 }
 
 #[track_caller]

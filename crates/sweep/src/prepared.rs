@@ -50,15 +50,6 @@ impl Prepared {
     pub fn machine(&self) -> &Machine {
         &self.on.used
     }
-
-    /// Makes the policy that it names.
-    ///
-    /// # Errors
-    /// It is not in the registry.
-    pub fn make_policy(&self) -> Result<Box<dyn Policy>, String> {
-        let made = registry::make_with_seed(&self.system, &self.policy.set, self.config.seed);
-        made.map_err(|error| error.to_string())
-    }
 }
 
 impl Runs {
@@ -82,11 +73,7 @@ impl Runs {
         if let Some(graph) = graph
             && apps.iter().all(|app| app.graphs.is_empty())
         {
-            return Err(format!(
-                "policy {}: {graph} chooses among the tasks of a graph, and {} has none",
-                policy.label,
-                key.names.join(" + ")
-            ));
+            return Err(words::no_task_graph(&policy.label, graph, &key.names));
         }
         let config = match graph {
             Some(graph) => Config { graph_policy: graph.to_owned(), ..config },
@@ -102,10 +89,14 @@ impl Runs {
         self.has_alone(&of.workload, &of.config)
     }
 
-    /// Runs its applications alone, if that has not been done. What fails then is told by its own
-    /// run.
-    pub fn measure_alone(&self, of: &Prepared) {
-        drop(self.alone(&of.workload, &of.on, &of.config));
+    /// Runs its applications alone, if that has not been done, each with a listener that may end
+    /// it. What fails then is told by its own run. False: a listener has ended one.
+    pub fn measure_alone<L: Listener>(
+        &self,
+        of: &Prepared,
+        listener: impl Fn() -> L + Sync,
+    ) -> bool {
+        self.alone_with(&of.workload, &of.on, &of.config, listener)
     }
 
     /// Carries it out, with a listener. A policy that is given takes the place of the case's own.

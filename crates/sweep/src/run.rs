@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use evenkeel_files::machines;
 use evenkeel_files::programs::{self, Context};
 use evenkeel_machine::Machine;
-use evenkeel_metrics::{Alone, AloneCache, Record};
+use evenkeel_metrics::{Alone, AloneCache, AloneError, Record};
 use evenkeel_model::character::give_characters;
 use evenkeel_model::{Application, Step};
-use evenkeel_sim::{Config, Estimator, NoListener};
+use evenkeel_sim::{Config, Estimator, Listener, NoListener, SimError};
 
 use crate::axis::Value;
 use crate::case::Case;
@@ -234,13 +234,30 @@ impl Runs {
         config: &Config,
     ) -> Result<Arc<Vec<Alone>>, String> {
         self.alone.get(Self::alone_key(workload, config), || {
-            // One reference for all policies, whichever is first: those for task graphs, too.
-            let graph_policy = Config::default().graph_policy;
-            let config = Config { graph_policy, ..config.clone() };
-            let cache = AloneCache::default();
-            let measured = cache.measure(&on.whole, &on.used, &workload.apps, &config);
+            let measured = measured(workload, on, config, || NoListener);
             measured.map_err(|error| error.to_string())
         })
+    }
+
+    /// Runs a workload's applications alone, if that has not been done, each with a listener that
+    /// may end it. False: one has.
+    pub(crate) fn alone_with<L: Listener>(
+        &self,
+        workload: &Workload,
+        on: &OnMachine,
+        config: &Config,
+        listener: impl Fn() -> L + Sync,
+    ) -> bool {
+        if self.has_alone(workload, config) {
+            return true;
+        }
+        let measured = measured(workload, on, config, listener);
+        if matches!(measured, Err(AloneError::Run { source: SimError::Stopped, .. })) {
+            return false;
+        }
+        let kept = || measured.map_err(|error| error.to_string());
+        drop(self.alone.get(Self::alone_key(workload, config), kept));
+        true
     }
 
     /// The applications, and whether chance played in making them.
@@ -257,10 +274,24 @@ impl Runs {
         }
         if key.has_characters {
             let given = give_characters(&mut apps, &on.whole, key.seed);
-            given.ok_or("not all kinds of the machine say how they are built")?;
+            given.ok_or_else(|| words::no_microarchitecture(&on.whole.name))?;
         }
         Ok((apps, key.has_characters || context.seed.is_used()))
     }
+}
+
+/// A workload's applications, run alone. It is one reference for all policies, whichever is first:
+/// those for task graphs, too.
+fn measured<L: Listener>(
+    workload: &Workload,
+    on: &OnMachine,
+    config: &Config,
+    listener: impl Fn() -> L + Sync,
+) -> Result<Vec<Alone>, AloneError> {
+    let graph_policy = Config::default().graph_policy;
+    let config = Config { graph_policy, ..config.clone() };
+    let (whole, used) = (&on.whole, &on.used);
+    AloneCache::default().measure_with(whole, used, &workload.apps, &config, listener)
 }
 
 pub(crate) fn machine_key(case: &Case) -> Result<MachineKey, String> {

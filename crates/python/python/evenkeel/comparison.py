@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from html import escape
 from shutil import get_terminal_size
@@ -101,7 +102,7 @@ def compare(
     workloads: Union[AnyWorkload, Sequence[AnyWorkload]],
     policies: Union[AnyPolicy, Sequence[AnyPolicy]],
     *,
-    baseline: Optional[str] = None,
+    baseline: Optional[AnyPolicy] = None,
     progress: Progress = None,
     **settings: Unpack[CompareSettings],
 ) -> Comparison:
@@ -116,7 +117,7 @@ def compare(
     `progress`: a function of how many runs are over, and of how many; True and False switch the
     line on stderr on and off.
 
-    A run that fails has its `error`, and the others go on. What cannot be begun raises `Error`.
+    A run that fails has its `error`, is warned of, and the others go on. What cannot be begun raises `Error`.
 
     >>> import evenkeel as ek
     >>> both = ek.compare("quickia", [["mcf", "gobmk"]], ["linux", "acfs"], size=0.1)
@@ -124,11 +125,16 @@ def compare(
     ['linux', 'acfs']
     """
     if baseline is not None:
+        baseline = _label(baseline)
         _check_baseline(baseline, _each(policies))
-    told = callback(progress, "runs")
+    report = callback(progress, "runs")
     runs, table = _evenkeel.compare(
-        machine, _each(workloads), _each(policies), progress=told, **settings
+        machine, _each(workloads), _each(policies), progress=report, **settings
     )
+    failed = [run for run in runs if run.error is not None]
+    if failed:
+        said = f"{len(failed)} of {len(runs)} failed, the first: {failed[0].error}"
+        warnings.warn(said, stacklevel=2)
     return Comparison(runs, table, baseline)
 
 

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 #: Cases of a task, at most: what it costs to hand out a task is small beside them. Ours.
 _MOST_CASES = 500
-#: Tasks for each worker, at least, so that all end at about the same time. Ours.
+#: Tasks for each thread of a worker, at least, so that all end at about the same time. Ours.
 _LEAST_TASKS = 16
 #: Seconds that a scheduler, and its first worker, are waited for. Ours.
-_PATIENCE = 10
+_TIMEOUT_S = 10
 #: Times in a row that tasks may be lost with their workers without any being done. Ours.
 _MOST_LOST = 20
 #: Tasks that may die with their workers before the scheduler gives one up, where it is our own:
@@ -58,6 +58,10 @@ class Done(NamedTuple):
 def _carry_out(described: Described, parts: list[int]) -> list[Done]:
     """What a task does, in a worker."""
     global _last
+    if described.made_by != _version():
+        from distributed import get_worker
+
+        raise Error(_other_version(get_worker().address, _version(), described.made_by))
     # Another thread of this worker may have parts of another sweep.
     last = _last
     if last is None or last[0] is not described:
@@ -73,9 +77,17 @@ def _version() -> tuple[str, int]:
     return (__version__, MODEL)
 
 
-def _tasks(sweep: _evenkeel.Sweep, parts: list[int], workers: int) -> Iterator[list[int]]:
+def _other_version(worker: str, there: tuple[str, int], here: tuple[str, int]) -> str:
+    (theirs, their_model), (ours, our_model) = there, here
+    return (
+        f"worker {worker} has evenkeel {theirs}, model {their_model}; here it is {ours}, "
+        f"model {our_model}"
+    )
+
+
+def _tasks(sweep: _evenkeel.Sweep, parts: list[int], threads: int) -> Iterator[list[int]]:
     """Parts put together, so that a task has hundreds of cases where there are enough."""
-    enough = min(_MOST_CASES, sweep.cases_of(parts) // (_LEAST_TASKS * workers))
+    enough = min(_MOST_CASES, sweep.cases_of(parts) // (_LEAST_TASKS * threads))
     task: list[int] = []
     cases = 0
     for part in parts:
@@ -110,7 +122,7 @@ class Connection:
     def __enter__(self) -> Connection:
         self._client = self._find()
         try:
-            self._workers = _check_workers(self._client)
+            self._threads = _check_workers(self._client)
         except BaseException:
             self.__exit__()
             raise
@@ -145,7 +157,7 @@ class Connection:
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
         try:
             _reach(address)
-            client = Client(address, timeout=_PATIENCE, set_as_default=False)
+            client = Client(address, timeout=_TIMEOUT_S, set_as_default=False)
         except (OSError, ValueError, TypeError) as wrong:
             why = str(wrong).splitlines()[0] if str(wrong) else type(wrong).__name__
             raise Error(f"no scheduler of Dask at {address}: {why}") from None
@@ -156,9 +168,9 @@ class Connection:
         self,
         described: Described,
         sweep: _evenkeel.Sweep,
-        path: str,
+        folder: _evenkeel.SweepFolder,
         parts: list[int],
-        told: Optional[Callback] = None,
+        report: Optional[Callback] = None,
     ) -> tuple[int, Optional[str]]:
         """Carries parts of a sweep out into a folder.
 
@@ -173,39 +185,42 @@ class Connection:
         def submit(task: list[int]) -> Any:
             return self._client.submit(_carry_out, shared, task, pure=False)
 
-        tasks = {submit(task): task for task in _tasks(sweep, parts, self._workers)}
+        tasks = {submit(task): task for task in _tasks(sweep, parts, self._threads)}
         try:
-            return self._gather(self._client.loop, tasks, submit, sweep, path, parts, told)
+            return self._gather(self._client, tasks, submit, sweep, folder, parts, report)
         finally:
-            self._client.cancel(list(tasks))
+            if self._client.status == "running":
+                self._client.cancel(list(tasks))
 
     @staticmethod
     def _gather(
-        loop: Any,
+        client: Client,
         tasks: dict[Any, list[int]],
         submit: Callable[[list[int]], Any],
         sweep: _evenkeel.Sweep,
-        path: str,
+        folder: _evenkeel.SweepFolder,
         parts: list[int],
-        told: Optional[Callback],
+        report: Optional[Callback],
     ) -> tuple[int, Optional[str]]:
         from distributed import KilledWorker, as_completed
 
         done, all_of_it = 0, sweep.cases_of(parts)
         failed, why, lost = 0, None, 0
-        finished = as_completed(tasks, loop=loop)
+        finished = as_completed(tasks, loop=client.loop)
         for future in finished:
             task = tasks.pop(future)
             if future.status == "finished":
                 lost = 0
                 for part in future.result():
-                    sweep.write(path, part.part, part.file)
+                    folder.write(part.part, part.file)
                     failed += part.failed
                     why = why or part.why
                 done += sweep.cases_of(task)
-                if told:
-                    told(done, all_of_it)
+                if report:
+                    report(done, all_of_it)
                 continue
+            if client.status != "running":
+                raise Error("the scheduler of Dask is gone; what is written stays")
             raised = future.exception() if future.status == "error" else None
             if raised is not None and not isinstance(raised, KilledWorker):
                 raise raised
@@ -229,26 +244,22 @@ def _reach(address: str) -> None:
     if "://" in address and not address.startswith(("tcp://", "tls://")):
         return
     host, port = get_address_host_port(address, strict=True)
-    socket.create_connection((host, port), timeout=_PATIENCE).close()
+    socket.create_connection((host, port), timeout=_TIMEOUT_S).close()
 
 
 def _check_workers(client: Client) -> int:
-    """How many there are, all of this version."""
+    """How many threads those that are there have. All are of this version."""
     try:
-        client.wait_for_workers(1, timeout=_PATIENCE)
+        client.wait_for_workers(1, timeout=_TIMEOUT_S)
     except TimeoutError:
-        raise Error(f"no worker of Dask within {_PATIENCE} s: start one by `dask worker`") from None
+        raise Error(f"no worker of Dask within {_TIMEOUT_S} s: start one by `dask worker`") from None
     versions = client.run(_version, on_error="return")
     for worker, version in versions.items():
         if isinstance(version, BaseException):
             raise Error(f"worker {worker} has no evenkeel: {version}")
         if tuple(version) != _version():
-            there, model = version
-            raise Error(
-                f"worker {worker} has evenkeel {there}, model {model}; here it is {__version__}, "
-                f"model {MODEL}"
-            )
-    return len(versions)
+            raise Error(_other_version(worker, tuple(version), _version()))
+    return sum(client.nthreads().values())
 
 
 def main() -> int:

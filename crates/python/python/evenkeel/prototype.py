@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 class Prototype:
     """A policy whose rule is Python's: the contract that policies in Rust have, and slow.
 
-    A policy is told events, looks at a view, and answers with directives. Each event takes some
-    tens of microseconds, a hundred times what a policy in Rust takes.
+    A policy is told events, looks at a view, which is a copy, and answers with directives.
 
     >>> import evenkeel as ek
     >>> class Fifo(ek.Prototype):

@@ -31,6 +31,8 @@ class Described:
 
     def __init__(self, grid: Grid, seeds: Optional[int]) -> None:
         self.seeds = seeds
+        #: What has read it: workers must be of the same version.
+        self.made_by = (_evenkeel.__version__, _evenkeel.MODEL)
         self.machines: dict[str, str] = {}
         self.workloads: dict[str, bytes] = {}
         #: SHA-256 of files that workers must have themselves: models of estimators.
@@ -81,12 +83,16 @@ class Described:
             document[_NAME] = grid[_NAME]
         if grid.get(_ZIP):
             zips = grid[_ZIP]
+            if not isinstance(zips, (list, tuple)):
+                raise TypeError(f"zip: {zips!r} found, expected a list of axes, or of such lists")
             several = zips if not isinstance(zips[0], str) else [zips]
             document[_ZIP] = [{"axes": [_axis_name(axis) for axis in axes]} for axes in several]
         if grid.get(_EXCLUDE):
             excluded = grid[_EXCLUDE]
-            several = [excluded] if isinstance(excluded, Mapping) else excluded
-            document[_EXCLUDE] = [self._axes(one) for one in several]
+            conditions: list[Any] = [excluded] if isinstance(excluded, Mapping) else list(excluded)
+            if not all(isinstance(condition, Mapping) for condition in conditions):
+                raise TypeError(f"exclude: {excluded!r} found, expected a dictionary, or a list")
+            document[_EXCLUDE] = [self._axes(condition) for condition in conditions]
         for name in self.workloads:
             if name.casefold() in self._named:
                 raise _two_things(name)
@@ -132,6 +138,8 @@ class Described:
             raise Error("axis 'machine': a part of a machine found; parts are the axis 'cores'")
         if (text := machine.in_memory()) is not None:
             self._keep(self.machines, machine.label, text)
+        elif machine.to_toml() != Machine(machine.label).to_toml():
+            raise _has_changed(machine.label)
         return machine.label
 
     def _workload(self, workload: Any) -> list[str]:
@@ -142,12 +150,18 @@ class Described:
             else:
                 self._named.add(name.casefold())
             names.append(name)
+        if not Workload(workload).is_as_read():
+            raise _has_changed(" + ".join(names))
         return names
 
     @staticmethod
     def _keep(kept: dict[str, Content], name: str, content: Content) -> None:
         if kept.setdefault(name, content) != content:
             raise _two_things(name)
+
+
+def _has_changed(name: str) -> Error:
+    return Error(f"{name} has changed since the object was made of it: make it anew")
 
 
 def _two_things(name: str) -> Error:
@@ -240,8 +254,8 @@ def sweep(
     if on is not None:
         raise Error("on: expected out, the folder that results go to")
     parts = Described(grid, seeds).sweep()
-    told = callback(progress, "cases")
-    table, failed, why = parts.to_memory(parts.share(shard), jobs, told)
+    report = callback(progress, "cases")
+    table, failed, why = parts.to_memory(parts.share(shard), jobs, report)
     _warn(failed, why)
     return table
 
@@ -254,7 +268,7 @@ def into_folder(
     resume: bool,
     shard: Optional[str],
     on: Union[None, str, Client],
-    told: Optional[Callback],
+    report: Optional[Callback],
 ) -> tuple[Folder, int, Optional[str]]:
     """What `sweep` does with a folder. Gives how many cases failed, and why the first did."""
     described = Described(grid, seeds)
@@ -264,15 +278,16 @@ def into_folder(
     # Shards are begun side by side, and one of them is first.
     goes_on = resume or shard is not None
     if on is None:
-        lacking = parts.lacking(path, chosen, goes_on)
-        failed, why = parts.to_folder(path, lacking, jobs, told)
+        folder = parts.begin(path, goes_on)
+        failed, why = folder.carry_out(folder.lacking(chosen), jobs, report)
     else:
         from .on_dask import connected
 
         # The folder is begun only where there is something to carry it out.
         with connected(on, jobs) as cluster:
-            lacking = parts.lacking(path, chosen, goes_on)
-            failed, why = cluster.carry_out(described, parts, path, lacking, told)
+            folder = parts.begin(path, goes_on)
+            lacking = folder.lacking(chosen)
+            failed, why = cluster.carry_out(described, parts, folder, lacking, report)
     return Folder(path), failed, why
 
 

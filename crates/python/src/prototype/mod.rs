@@ -1,8 +1,7 @@
 //! Policies written in Python: the contract's events, view and directives, as objects.
 //!
-//! Each event takes the interpreter's lock and copies what the policy may look at: some ten
-//! microseconds, a hundred times what a policy in Rust takes. It is for trying an idea, not for
-//! measuring many.
+//! Each event takes the interpreter's lock and copies what the policy may look at. It is slow: for
+//! trying an idea, not for measuring many.
 
 mod say;
 mod view;
@@ -71,6 +70,9 @@ impl Prototype {
         view: &contract::View<'_>,
         say: &mut Directives,
     ) {
+        if self.raised.is_set() {
+            return;
+        }
         let called = Python::attach(|py| -> PyResult<()> {
             let object = self.object.bind(py);
             let told = Bound::new(py, Say::new(view, self.queues))?;
@@ -84,7 +86,7 @@ impl Prototype {
             Ok(())
         });
         if let Err(error) = called {
-            self.raised.end_run(error);
+            self.raised.raise(error);
         }
     }
 }

@@ -7,7 +7,9 @@ use evenkeel_model::{
     Application, Class, ConditionId, LockId, LoopId, ParallelLoop, PhaseId, Program, ProgramId,
     Step, ThreadSpec, TimerId, TimerMode,
 };
-use evenkeel_sim::{Config, Entry, Estimator, Governor, Log, NoListener, Outcome, SimError, run};
+use evenkeel_sim::{
+    Config, Entry, Estimator, Governor, Listener, Log, NoListener, Outcome, SimError, run,
+};
 use proptest::prelude::*;
 
 /// Work that a little core of the Odroid does in a nanosecond, at 800 MHz and one instruction per
@@ -298,6 +300,34 @@ fn a_thread_that_becomes_idle_class_gives_way_at_once() {
         "{:?}",
         outcome.threads[1].ended
     );
+}
+
+/// Ends a run before its n-th event.
+struct Until(u32);
+
+impl Listener for Until {
+    const HEARS: bool = false;
+    const MAY_STOP: bool = true;
+
+    fn goes_on(&mut self) -> bool {
+        self.0 -= 1;
+        self.0 > 0
+    }
+}
+
+#[test]
+fn a_listener_ends_a_run_alone_and_beside_another_one_that_hears_all_until_then() {
+    let machine = free_odroid("1little");
+    let sleeps = vec![Step::Loop { times: Some(1 << 40), body: vec![Step::Sleep(Nanos(10))] }];
+    let app = &[threads(1, 1.0, sleeps)];
+    let config = &Config::default();
+    let (mut one, mut log) = (Until(100), Log::default());
+    let ended = run(&machine, app, policy("pinned").as_mut(), config, &mut one);
+    assert_eq!((ended.unwrap_err(), one.0), (SimError::Stopped, 0));
+    let both = &mut (&mut Until(100), &mut log);
+    let ended = run(&machine, app, policy("pinned").as_mut(), config, both);
+    assert_eq!(ended.unwrap_err(), SimError::Stopped);
+    assert!(log.entries.len() > 10);
 }
 
 #[test]
