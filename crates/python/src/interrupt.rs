@@ -1,4 +1,4 @@
-//! What ends a run from outside: Ctrl-C, a flag, an exception of a policy that is written in Python.
+//! What ends a run from outside: Ctrl-C, a flag, an exception in a policy written in Python.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
