@@ -200,7 +200,7 @@ bench-sweep:
 	EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks/sweep.md $(CARGO) bench -p evenkeel-sweep --bench sweep
 
 # What the package for Python costs beside the engine, and Dask beside the same number of jobs here:
-# some minutes on a quiet machine. Writes docs/benchmarks/python.md.
+# some ten minutes on a quiet machine. Writes docs/benchmarks/python.md.
 bench-python: wheel
 	$(PYTHON) -m pip install --quiet --force-reinstall --no-deps $(BUILT)/wheels/evenkeel-*.whl
 	$(CARGO) bench --no-run -p evenkeel-sweep --bench sweep
