@@ -31,7 +31,7 @@ COMPARE_BPF = $$(command -v clang-19 >/dev/null && echo EVENKEEL_BPF=compare)
 
 .PHONY: demo test install-c uninstall-c dist dist-aarch64 dist-check race apps-test vm-test \
         vm-test-long bench bench-lab bench-live bench-vm bench-programs bench-vm-lab bench-factors bench-counters \
-        bench-sweep bench-python bench-runtime sweep-test wheel notebooks lint docs-check docs-update book hot-paths hot-paths-update fmt man
+        bench-sweep bench-python bench-runtime sweep-test omp-test wheel notebooks lint docs-check docs-update book hot-paths hot-paths-update fmt man
 
 # On a model of the Odroid-XU3: a table, a page with plots and timelines, a trace of one run.
 demo:
@@ -52,6 +52,7 @@ test:
 	./tests/setup-valgrind.sh
 	./tests/setup-python.sh
 	./tests/setup-slurm.sh
+	./tests/setup-openmp.sh
 	SELECT="--workspace $(SCHED_EXT) --lib --examples" $(CARGO) test --workspace $(SCHED_EXT) \
 		|| { ./tests/setup-slurm.sh stop; exit 1; }
 	./tests/setup-slurm.sh stop
@@ -106,6 +107,12 @@ sweep-test:
 		--ignored --nocapture --test-threads=1 || { ./tests/setup-slurm.sh stop; exit 1; }
 	./tests/setup-slurm.sh stop
 	EVENKEEL_SWEEP_TEST=full $(CARGO) test --workspace $(SCHED_EXT) --test package -- --nocapture
+
+# OpenMP programs with the library of `evenkeel omp` and without: all loops, all compilers that Debian
+# 12 has, teams of one to nine. Some ten minutes.
+omp-test:
+	./tests/setup-openmp.sh full
+	EVENKEEL_OMP_TEST=full $(CARGO) test -p evenkeel-openmp --test conformance -- --nocapture
 
 # The package for Python, into target/wheels: one wheel for each version from 3.10 on.
 wheel:

@@ -12,6 +12,7 @@ mod files;
 mod habits;
 mod lab;
 mod live;
+mod omp;
 mod profile;
 mod project;
 mod record;
@@ -41,6 +42,7 @@ const SIZE: &str = "0.05";
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How a command ended.
+#[derive(Debug)]
 struct Ended {
     code: i32,
     stdout: String,

@@ -21,6 +21,7 @@ const WORDS: &[(&str, &str)] = &[
     ("evenkeel-mechanism", "what mechanisms share"),
     ("evenkeel-metrics", "from a run to numbers"),
     ("evenkeel-model", "threads, phases, task graphs"),
+    ("evenkeel-openmp", "OpenMP programs,\\nas they are"),
     ("evenkeel-policy", "the contract,\\none file a policy"),
     ("evenkeel-python", "the package for Python"),
     ("evenkeel-report", "tables, pages, traces"),

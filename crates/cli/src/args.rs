@@ -4,6 +4,7 @@ use std::ffi::OsString;
 pub mod advise;
 pub mod factors;
 pub mod live;
+pub mod omp;
 pub mod project;
 pub mod report;
 pub mod reproduce;
@@ -36,7 +37,7 @@ Examples:
       --html report.html
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or bad input, 128 + signal when ended by one (141: whoever read the output \
-has gone). run, lab, record and vm pass the program's own code on; 127: it is not there, 126: it cannot be executed."
+has gone). run, omp, lab, record and vm pass the program's own code on; 127: it is not there, 126: it cannot be executed."
 )]
 pub struct Cli {
     /// What to do.
@@ -157,6 +158,9 @@ measured ratios in EVENKEEL_LAB. Needs CAP_SYS_NICE.
 Exit codes: the command's, 128 + signal where one ended it or the calibration, 127 where it is not there, 126 where it cannot be \
 executed, 1 where a CPU cannot be slowed, 2 for wrong usage.")]
     Lab(LabArgs),
+    /// Run an OpenMP program, with its loops divided by the speed of the cores
+    #[command(after_help = omp::HELP)]
+    Omp(omp::OmpArgs),
     /// Run a command under an unmodified kernel on cores that really are slower, in a virtual
     /// machine
     #[command(after_help = "\

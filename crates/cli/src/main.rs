@@ -41,6 +41,9 @@ fn main() -> ExitCode {
         Command::Lab(args) => {
             return commands::lab::run(&args).unwrap_or_else(|failure| failure.report());
         }
+        Command::Omp(args) => {
+            return commands::omp::run(&args).unwrap_or_else(|failure| failure.report());
+        }
         Command::Vm(args) => {
             return commands::vm::run(&args).unwrap_or_else(|failure| failure.report());
         }

@@ -9,6 +9,7 @@ pub mod lab;
 pub mod live;
 pub mod machines;
 pub mod new;
+pub mod omp;
 mod page;
 pub mod policies;
 pub mod record;

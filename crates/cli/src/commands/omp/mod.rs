@@ -1,0 +1,120 @@
+//! `evenkeel omp`: an OpenMP program, with its loops divided by the speed of cores.
+
+mod explain;
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use anyhow::Context as _;
+use evenkeel_linux::program::{Bond, Program, Signals, exit_code, find};
+use evenkeel_machine::Machine;
+use evenkeel_openmp::program::unfit;
+use evenkeel_openmp::setup::{self, Cpu, FOLDER_VARIABLE, Manner};
+use evenkeel_openmp::{library, told};
+
+use crate::args::omp::{By, OmpArgs};
+use crate::commands::live;
+use crate::error::{Failure, Result, say};
+
+/// Runs the program, and ends with its exit code. Where nothing can be done for it a line says why,
+/// and it runs as it is.
+///
+/// # Errors
+/// Bad input; the program cannot be started.
+pub fn run(args: &OmpArgs) -> Result<ExitCode> {
+    // Before any thread is made: see `Signals`.
+    let signals = Signals::hold().context("cannot hold back signals").map_err(Failure::Failed)?;
+    let Some((program, rest)) = args.command.split_first() else {
+        return Err(Failure::usage("no program to run"));
+    };
+    let path = find(program, std::env::var_os("PATH"))
+        .map_err(|error| Failure::not_started(program, error))?;
+    let mut command = Command::new(program);
+    command.args(rest);
+    let machine = live::machine(args.machine.as_deref())?;
+    let prepared = match prepare(args, &path, &machine) {
+        Ok(prepared) => Some(prepared),
+        Err(why) => {
+            say("note", &format!("{why}: {} runs as it is", Path::new(program).display()));
+            None
+        }
+    };
+    if let Some(prepared) = &prepared {
+        command.env(FOLDER_VARIABLE, prepared.folder.path());
+        command.env("LD_PRELOAD", &prepared.preload);
+    }
+    let program = Program::start(command, Bond::Loose, &signals)
+        .map_err(|error| Failure::not_started(program, error))?;
+    let status = program.wait().context("cannot wait for the program").map_err(Failure::Failed)?;
+    let told = match &prepared {
+        Some(prepared) => told::read(prepared.folder.path())
+            .context("what the program's loops came to")
+            .map_err(Failure::Failed)?,
+        None => Vec::new(),
+    };
+    if prepared.is_some() && told.iter().all(|process| process.regions.is_empty()) {
+        say("note", "no parallel region that clang, flang or Intel's compilers made was seen");
+    } else if args.explain {
+        explain::print(&machine, &told);
+    }
+    if args.json {
+        explain::print_json(&machine, &told)?;
+    }
+    Ok(ExitCode::from(exit_code(status)))
+}
+
+/// What the program is started with.
+struct Prepared {
+    /// Has the set-up, and gets what processes tell. Removed at the end.
+    folder: tempfile::TempDir,
+    preload: std::ffi::OsString,
+}
+
+/// Prepares that, or says in a few words why nothing can be done.
+fn prepare(
+    args: &OmpArgs,
+    path: &Path,
+    machine: &Machine,
+) -> std::result::Result<Prepared, String> {
+    let cpus = setup::cpus_of(machine);
+    one_kind(&cpus)?;
+    match unfit(path) {
+        Ok(None) => {}
+        Ok(Some(why)) => return Err(why.to_string()),
+        Err(error) => return Err(format!("it cannot be read ({error})")),
+    }
+    let cache = evenkeel_vm::kernel::default_cache()
+        .ok_or("no folder for a cache (none of EVENKEEL_CACHE, XDG_CACHE_HOME and HOME is set)")?;
+    let library = library::unpack(&cache).map_err(|error| {
+        // The cause is the operating system's.
+        let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
+        format!("{error}{}", cause.unwrap_or_default())
+    })?;
+    if library.as_os_str().as_encoded_bytes().iter().any(|byte| b" :".contains(byte)) {
+        return Err(format!("{}: LD_PRELOAD takes no blank or colon", library.display()));
+    }
+    let folder = tempfile::Builder::new()
+        .prefix("evenkeel-omp-")
+        .tempdir()
+        .map_err(|error| format!("no folder for what it tells: {error}"))?;
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let manner = Manner {
+        places: !args.no_place && !setup::is_placed(is_set),
+        by_capacity: args.by == By::Capacity,
+    };
+    setup::write(folder.path(), &cpus, manner).map_err(|error| error.to_string())?;
+    let there = std::env::var_os("LD_PRELOAD");
+    let preload = setup::preloaded(&library, there.as_deref().map(OsStr::new));
+    Ok(Prepared { folder, preload })
+}
+
+fn one_kind(cpus: &[Cpu]) -> std::result::Result<(), String> {
+    match cpus {
+        [] | [_] => Err("there is one CPU to use".to_owned()),
+        [first, rest @ ..] if rest.iter().all(|cpu| cpu.capacity == first.capacity) => {
+            Err("all cores are of one kind".to_owned())
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,220 @@
+//! The interface of LLVM's and Intel's runtime: clang, flang, icx, ifx.
+//!
+//! A static loop asks for its bounds by `__kmpc_for_static_init_*` and says that it is through by
+//! `__kmpc_for_static_fini`. The runtime is always asked, so that its tools and checks see what
+//! they would. Where a loop is divided by speed, the bounds are then replaced.
+#![expect(unsafe_code, reason = "an interface of C")]
+
+use std::cell::Cell;
+use std::ffi::{c_char, c_int, c_void};
+use std::mem::transmute;
+
+use crate::runtime::{self, Name};
+use crate::team::{self, CURRENT, Current, Package};
+use crate::trampoline::{Arguments, call_outlined};
+
+/// A static schedule without a chunk, and bits beside it (`nonmonotonic` and `monotonic`).
+const STATIC: i32 = 34;
+const MODIFIERS: i32 = 1 << 30 | 1 << 29;
+
+type Outlined = unsafe extern "C" fn(*mut c_int, *mut c_int, *const Forked);
+type ForkCall = unsafe extern "C" fn(*mut c_void, c_int, Outlined, ...);
+type ForkCallIf = unsafe extern "C" fn(*mut c_void, c_int, *const c_void, c_int, *mut c_void);
+type OfThread = unsafe extern "C" fn(*mut c_void, i32);
+
+/// A place in the source: `ident_t`.
+#[repr(C)]
+struct Location {
+    flags: [i32; 4],
+    source: *const c_char,
+}
+
+/// What a team is handed.
+#[repr(C)]
+struct Forked {
+    package: *const Package,
+    arguments: Arguments,
+}
+
+/// `__kmpc_fork_call`, with where its arguments are.
+pub unsafe extern "C" fn fork_call(
+    location: *mut c_void,
+    count: c_int,
+    function: *const c_void,
+    registers: *const *mut c_void,
+    stack: *const *mut c_void,
+) {
+    let arguments = Arguments { count: count as usize, registers, stack };
+    // SAFETY: the caller is compiled code, which keeps to the interface.
+    unsafe { fork(location, function, arguments) }
+}
+
+/// # Safety
+///
+/// As `__kmpc_fork_call`.
+unsafe fn fork(location: *mut c_void, function: *const c_void, arguments: Arguments) {
+    let runtime = runtime::of(location);
+    // SAFETY: the text is the last field of what compilers describe a place by.
+    let source = unsafe { (*location.cast::<Location>()).source };
+    team::fork(function, source, runtime, |package| {
+        let forked = Forked { package, arguments };
+        // SAFETY: the runtime's own function; `forked` lives until the team has joined.
+        unsafe {
+            let call: ForkCall = transmute(runtime.function(Name::ForkCall, location));
+            call(location, 1, outlined, &raw const forked);
+        }
+    });
+}
+
+unsafe extern "C" fn outlined(gtid: *mut c_int, tid: *mut c_int, forked: *const Forked) {
+    // SAFETY: see `fork`; the runtime hands over valid numbers.
+    unsafe {
+        let forked = &*forked;
+        let package = &*forked.package;
+        team::run(package, *tid as u32, || {
+            call_outlined(package.function, gtid, tid, &forked.arguments);
+        });
+    }
+}
+
+/// `parallel if(...)` of clang 16 and later: one argument, which is a structure or nothing.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __kmpc_fork_call_if(
+    location: *mut c_void,
+    count: c_int,
+    function: *const c_void,
+    condition: c_int,
+    argument: *mut c_void,
+) {
+    // SAFETY: compiled code keeps to the interface, and so do we.
+    unsafe {
+        if condition == 0 {
+            let runtime = runtime::of(location);
+            let call: ForkCallIf = transmute(runtime.function(Name::ForkCallIf, location));
+            return team::outside(|| call(location, count, function, condition, argument));
+        }
+        // Only the first is read, but three may be loaded.
+        let registers = [argument; 5];
+        let count = usize::from(!argument.is_null());
+        let stack = registers.as_ptr();
+        fork(location, function, Arguments { count, registers: registers.as_ptr(), stack });
+    }
+}
+
+thread_local! {
+    /// Where this thread was before serialised regions, how many there are, one in the other.
+    static SERIALISED: Cell<(u32, Current)> = const { Cell::new((0, Current::NOWHERE)) };
+}
+
+/// A region that one thread runs by itself, inside of another.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __kmpc_serialized_parallel(location: *mut c_void, gtid: i32) {
+    let (depth, outer) = SERIALISED.get();
+    let outer = if depth == 0 { CURRENT.replace(Current::NOWHERE) } else { outer };
+    SERIALISED.set((depth + 1, outer));
+    // SAFETY: as above.
+    unsafe {
+        let function = runtime::of(location).function(Name::SerializedParallel, location);
+        transmute::<*mut c_void, OfThread>(function)(location, gtid);
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __kmpc_end_serialized_parallel(location: *mut c_void, gtid: i32) {
+    // SAFETY: as above.
+    unsafe {
+        let function = runtime::of(location).function(Name::EndSerializedParallel, location);
+        transmute::<*mut c_void, OfThread>(function)(location, gtid);
+    }
+    let (depth, outer) = SERIALISED.get();
+    SERIALISED.set((depth.saturating_sub(1), outer));
+    if depth == 1 {
+        CURRENT.set(outer);
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __kmpc_for_static_fini(location: *mut c_void, gtid: i32) {
+    team::end_loop();
+    // SAFETY: as above.
+    unsafe {
+        let function = runtime::of(location).function(Name::ForStaticFini, location);
+        transmute::<*mut c_void, OfThread>(function)(location, gtid);
+    }
+}
+
+macro_rules! for_static_init {
+    ($export:literal, $function:ident, $name:ident, $bound:ty, $unsigned:ty, $step:ty) => {
+        #[unsafe(export_name = $export)]
+        #[allow(clippy::too_many_arguments, reason = "as the interface has it")]
+        unsafe extern "C" fn $function(
+            location: *mut c_void,
+            gtid: i32,
+            schedule: i32,
+            last: *mut i32,
+            lower: *mut $bound,
+            upper: *mut $bound,
+            stride: *mut $step,
+            increment: $step,
+            chunk: $step,
+        ) {
+            type Init = unsafe extern "C" fn(
+                *mut c_void,
+                i32,
+                i32,
+                *mut i32,
+                *mut $bound,
+                *mut $bound,
+                *mut $step,
+                $step,
+                $step,
+            );
+            // SAFETY: compiled code keeps to the interface; regions live for good.
+            unsafe {
+                let whole = (*lower, *upper);
+                let init: Init = transmute(runtime::of(location).function(Name::$name, location));
+                init(location, gtid, schedule, last, lower, upper, stride, increment, chunk);
+                let mut at = CURRENT.get();
+                let Some(region) = at.region.as_ref() else { return };
+                if schedule & !MODIFIERS != STATIC {
+                    return;
+                }
+                // Zero where there is nothing to do, and where the count does not fit the type.
+                let trip = |from: $bound, to: $bound| -> u64 {
+                    let (distance, step) = if increment > 0 {
+                        if from > to {
+                            return 0;
+                        }
+                        (to.wrapping_sub(from) as $unsigned, increment as $unsigned)
+                    } else {
+                        if from < to {
+                            return 0;
+                        }
+                        (from.wrapping_sub(to) as $unsigned, increment.wrapping_neg() as $unsigned)
+                    };
+                    (distance / step).wrapping_add(1) as u64
+                };
+                let all = trip(whole.0, whole.1);
+                if all < 2 {
+                    return;
+                }
+                if let Some((first, count)) = region.begin(&mut at, all, trip(*lower, *upper)) {
+                    let nth = |n: u64| {
+                        whole.0.wrapping_add((n as $bound).wrapping_mul(increment as $bound))
+                    };
+                    *lower = nth(first);
+                    *upper = nth(first + count - 1);
+                    if !last.is_null() {
+                        *last = i32::from(first + count == all);
+                    }
+                }
+                CURRENT.set(at);
+            }
+        }
+    };
+}
+
+for_static_init!("__kmpc_for_static_init_4", init_4, ForStaticInit4, i32, u32, i32);
+for_static_init!("__kmpc_for_static_init_4u", init_4u, ForStaticInit4u, u32, u32, i32);
+for_static_init!("__kmpc_for_static_init_8", init_8, ForStaticInit8, i64, u64, i64);
+for_static_init!("__kmpc_for_static_init_8u", init_8u, ForStaticInit8u, u64, u64, i64);

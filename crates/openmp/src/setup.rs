@@ -1,0 +1,115 @@
+//! Where threads belong, as the library is told.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use evenkeel_machine::Machine;
+
+use crate::layout::{CpuRow, FOLDER, MAGIC, MAX_CPUS, SETUP, Setup};
+
+/// Environment variable: the folder that the library is told of.
+pub const FOLDER_VARIABLE: &str = FOLDER;
+
+/// Variables with which a user places threads.
+const PLACED_BY: [&str; 5] =
+    ["OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY", "KMP_HW_SUBSET"];
+
+/// A CPU that the program may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cpu {
+    /// The operating system's number.
+    pub number: u32,
+    /// Its kind, fastest first.
+    pub kind: u32,
+    /// Relative to the fastest kind, which has 1024.
+    pub capacity: u32,
+    /// Whether it is the second or later thread of its core.
+    pub is_sibling: bool,
+}
+
+/// The CPUs in the order in which threads are placed: the fastest cores first, and second threads
+/// of a core after all cores.
+pub fn order(mut cpus: Vec<Cpu>) -> Vec<Cpu> {
+    cpus.sort_by_key(|cpu| (cpu.is_sibling, cpu.kind, cpu.number));
+    cpus.truncate(MAX_CPUS);
+    cpus
+}
+
+/// The CPUs of a machine, in that order.
+pub fn cpus_of(machine: &Machine) -> Vec<Cpu> {
+    let cpus = machine.cores.iter().map(|core| Cpu {
+        number: core.cpu,
+        kind: u32::from(core.kind.0),
+        capacity: machine.kind_of(core.id).capacity,
+        is_sibling: core.sibling.is_some_and(|sibling| sibling < core.id),
+    });
+    order(cpus.collect())
+}
+
+/// Whether the environment says where threads belong.
+pub fn is_placed(variable: impl Fn(&str) -> bool) -> bool {
+    PLACED_BY.into_iter().any(variable)
+}
+
+/// `LD_PRELOAD` with the library first, before what is there.
+pub fn preloaded(library: &Path, there: Option<&OsStr>) -> std::ffi::OsString {
+    let mut all = library.as_os_str().to_owned();
+    if let Some(there) = there.filter(|there| !there.is_empty()) {
+        all.push(":");
+        all.push(there);
+    }
+    all
+}
+
+/// How loops are to be divided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Manner {
+    /// Threads are placed.
+    pub places: bool,
+    /// By the capacities of the CPUs from the first loop on; else by what is measured.
+    pub by_capacity: bool,
+}
+
+/// Writes the set-up into a folder.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write(folder: &Path, cpus: &[Cpu], manner: Manner) -> io::Result<()> {
+    let mut bytes = Vec::with_capacity(size_of::<Setup>());
+    bytes.extend(MAGIC.to_ne_bytes());
+    let numbers = [u32::from(manner.places), u32::from(manner.by_capacity), cpus.len() as u32, 0];
+    numbers.into_iter().for_each(|number| bytes.extend(number.to_ne_bytes()));
+    for cpu in cpus {
+        let CpuRow { number, kind, capacity } =
+            CpuRow { number: cpu.number, kind: cpu.kind, capacity: cpu.capacity };
+        [number, kind, capacity].into_iter().for_each(|field| bytes.extend(field.to_ne_bytes()));
+    }
+    bytes.resize(size_of::<Setup>(), 0);
+    File::create(folder.join(SETUP))?.write_all(&bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cpu(number: u32, kind: u32, is_sibling: bool) -> Cpu {
+        Cpu { number, kind, capacity: 1024 >> kind, is_sibling }
+    }
+
+    #[test]
+    fn second_threads_of_fast_cores_come_after_slow_cores() {
+        let cpus = vec![cpu(0, 0, false), cpu(1, 0, true), cpu(2, 1, false), cpu(3, 0, false)];
+        let numbers: Vec<u32> = order(cpus).iter().map(|cpu| cpu.number).collect();
+        assert_eq!(numbers, [0, 3, 2, 1]);
+    }
+
+    #[test]
+    fn what_is_preloaded_already_is_kept() {
+        let library = Path::new("/l.so");
+        assert_eq!(preloaded(library, None), "/l.so");
+        assert_eq!(preloaded(library, Some(OsStr::new(""))), "/l.so");
+        assert_eq!(preloaded(library, Some(OsStr::new("/a.so /b.so"))), "/l.so:/a.so /b.so");
+    }
+}

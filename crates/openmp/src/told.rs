@@ -1,0 +1,215 @@
+//! What the library told of each process, after the program has ended.
+#![expect(unsafe_code, reason = "a file is read as what was mapped")]
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use goblin::elf::Elf;
+
+pub use crate::layout::Note;
+use crate::layout::{CostRow, LoopRow, MAGIC, MAX_KINDS, Process, RegionRow, SETUP, Text};
+pub use crate::phase::Phase;
+
+const NOTES: [Note; 6] = [
+    Note::Nested,
+    Note::SeveralRoots,
+    Note::OwnAffinity,
+    Note::TooManyThreads,
+    Note::TooManyRegions,
+    Note::Teams,
+];
+const PHASES: [Phase; 9] = [
+    Phase::Watched,
+    Phase::Applied,
+    Phase::Frozen,
+    Phase::Short,
+    Phase::Balanced,
+    Phase::Withdrawn,
+    Phase::Few,
+    Phase::Unplaced,
+    Phase::Given,
+];
+
+/// A process that began parallel regions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Told {
+    /// Its number.
+    pub process: u32,
+    /// Why threads or regions were left alone.
+    pub notes: Vec<Note>,
+    /// In the order in which they were first begun.
+    pub regions: Vec<Region>,
+}
+
+/// A parallel region.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Region {
+    /// File and line, where the program has them; else the function, or an offset in an object.
+    pub place: String,
+    /// How often it was run.
+    pub instances: u64,
+    /// Threads of its team.
+    pub threads: u32,
+    /// Its static loops, by trip count.
+    pub loops: Vec<Loop>,
+}
+
+/// Loops of one region that have one trip count.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loop {
+    /// Iterations.
+    pub trip: u64,
+    /// What was done.
+    pub phase: Phase,
+    /// With the runtime's own shares.
+    pub stock: Cost,
+    /// With shares by speed.
+    pub ours: Cost,
+    /// Iterations of one thread of each kind, as parts of the loop.
+    pub shares: [f64; MAX_KINDS],
+}
+
+/// What a loop took.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cost {
+    /// How often it was run.
+    pub executions: u64,
+    /// Mean time until the last thread was through, in nanoseconds.
+    pub each_ns: f64,
+    /// Part of the threads' time that they waited.
+    pub waiting: f64,
+}
+
+/// Reads what all processes told into this folder, by their numbers.
+///
+/// # Errors
+/// The folder cannot be read. A file that is no such record is left out.
+pub fn read(folder: &Path) -> io::Result<Vec<Told>> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name() == SETUP {
+            continue;
+        }
+        let process = entry.file_name().to_str().and_then(|name| name.parse().ok());
+        let Some(process) = process else { continue };
+        all.extend(read_file(&entry.path(), process)?);
+    }
+    all.sort_by_key(|told: &Told| told.process);
+    Ok(all)
+}
+
+fn read_file(path: &Path, process: u32) -> io::Result<Option<Told>> {
+    let bytes = fs::read(path)?;
+    let Some(row) = process_of(&bytes) else { return Ok(None) };
+    let notes = row.notes.load(Ordering::Relaxed);
+    let regions = row.regions.load(Ordering::Relaxed) as usize;
+    let rows = row.region.iter().take(regions);
+    Ok(Some(Told {
+        process,
+        notes: NOTES.into_iter().filter(|&note| notes >> note as u32 & 1 == 1).collect(),
+        regions: rows.map(RegionRow::read).collect(),
+    }))
+}
+
+/// The record in these bytes, if it is one of this build's.
+fn process_of(bytes: &[u8]) -> Option<Box<Process>> {
+    if bytes.len() < size_of::<Process>() {
+        return None;
+    }
+    let mut row = Box::<Process>::new_uninit();
+    // SAFETY: all fields are numbers, for which any bytes are valid, and there are enough.
+    let row = unsafe {
+        let to = row.as_mut_ptr().cast::<u8>();
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, size_of::<Process>());
+        row.assume_init()
+    };
+    (row.magic.load(Ordering::Relaxed) == MAGIC).then_some(row)
+}
+
+impl RegionRow {
+    fn read(&self) -> Region {
+        let loops = self.loops.iter().take_while(|of| get(&of.trip) != 0);
+        Region {
+            place: self.place(),
+            instances: get(&self.instances),
+            threads: self.threads.load(Ordering::Relaxed),
+            loops: loops.filter_map(|of| of.read(small(&self.threads))).collect(),
+        }
+    }
+
+    fn place(&self) -> String {
+        let source = self.source.read();
+        let parts: Vec<&str> = source.split(';').collect();
+        if let [_, file, function, line, ..] = parts[..]
+            && file != "unknown"
+        {
+            let file = Path::new(file).file_name().unwrap_or_default().to_string_lossy();
+            return format!("{function} ({file}:{line})");
+        }
+        let object = PathBuf::from(self.object.read());
+        let offset = get(&self.offset);
+        let name = object.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        function_at(&object, offset).unwrap_or_else(|| format!("{name}+{offset:#x}"))
+    }
+}
+
+/// The function at an offset in an object, as its symbols have it.
+fn function_at(object: &Path, offset: u64) -> Option<String> {
+    let bytes = fs::read(object).ok()?;
+    let elf = Elf::parse(&bytes).ok()?;
+    // Objects at a fixed address count from there.
+    let first = elf.program_headers.iter().filter(|header| header.p_type == 1).map(|of| of.p_vaddr);
+    let address = offset + first.min().unwrap_or(0);
+    let all = elf.syms.iter().map(|symbol| (symbol, &elf.strtab));
+    let found = all
+        .chain(elf.dynsyms.iter().map(|symbol| (symbol, &elf.dynstrtab)))
+        .find(|(symbol, _)| symbol.is_function() && symbol.st_value == address)?;
+    let name = found.1.get_at(found.0.st_name)?;
+    // What clang and GCC append to the name of the function that a region is in.
+    let stem = name.split(".omp_outlined").next().and_then(|name| name.split("._omp_fn").next());
+    stem.filter(|stem| !stem.is_empty()).map(str::to_owned)
+}
+
+impl LoopRow {
+    fn read(&self, threads: u32) -> Option<Loop> {
+        let phase = self.phase.load(Ordering::Relaxed);
+        Some(Loop {
+            trip: get(&self.trip),
+            phase: PHASES.into_iter().find(|of| *of as u32 == phase)?,
+            stock: self.stock.read(threads),
+            ours: self.ours.read(threads),
+            shares: std::array::from_fn(|kind| f64::from(small(&self.shares[kind])) / 1e6),
+        })
+    }
+}
+
+impl CostRow {
+    fn read(&self, threads: u32) -> Cost {
+        let executions = get(&self.executions);
+        let makespan = get(&self.makespan_ns) as f64;
+        Cost {
+            executions,
+            each_ns: makespan / executions.max(1) as f64,
+            waiting: get(&self.waiting_ns) as f64 / (makespan * f64::from(threads)).max(1.0),
+        }
+    }
+}
+
+impl<const N: usize> Text<N> {
+    fn read(&self) -> String {
+        let bytes: Vec<u8> = self.0.iter().map(|byte| byte.load(Ordering::Relaxed)).collect();
+        let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(N);
+        String::from_utf8_lossy(&bytes[..end]).into_owned()
+    }
+}
+
+fn get(of: &AtomicU64) -> u64 {
+    of.load(Ordering::Relaxed)
+}
+
+fn small(of: &AtomicU32) -> u32 {
+    of.load(Ordering::Relaxed)
+}
