@@ -108,8 +108,8 @@ sweep-test:
 	./tests/setup-slurm.sh stop
 	EVENKEEL_SWEEP_TEST=full $(CARGO) test --workspace $(SCHED_EXT) --test package -- --nocapture
 
-# OpenMP programs with the library of `evenkeel omp` and without: all loops, all compilers that Debian
-# 12 has, teams of one to nine. Some ten minutes.
+# OpenMP programs with the library of `evenkeel omp` and without: all loops, all compilers that
+# Debian 12 has, teams of one to nine. Some ten minutes.
 omp-test:
 	./tests/setup-openmp.sh full
 	EVENKEEL_OMP_TEST=full $(CARGO) test -p evenkeel-openmp --test conformance -- --nocapture

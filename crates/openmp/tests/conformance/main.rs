@@ -157,6 +157,8 @@ fn check(compiler: &Compiler, program: &Path, threads: u32, library: &Path, home
     let command = || {
         let mut command = Command::new(program);
         command.env("OMP_NUM_THREADS", threads.to_string()).env("OMP_SCHEDULE", "static");
+        // Most teams here have more threads than there are cores.
+        command.env("OMP_WAIT_POLICY", "passive");
         if let Some(folder) = compiler.runtime_folder() {
             command.env("LD_LIBRARY_PATH", folder);
         }
