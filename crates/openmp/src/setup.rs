@@ -48,6 +48,36 @@ pub fn cpus_of(machine: &Machine) -> Vec<Cpu> {
     order(cpus.collect())
 }
 
+/// Threads for a program that divides its loops itself, equally: the CPU of each, so that a fast
+/// core has more of them. As few as come within [`NEAR`] of shares by capacity.
+pub fn more_threads(cpus: &[Cpu]) -> Vec<Cpu> {
+    let speeds: Vec<f64> = cpus.iter().map(|cpu| f64::from(cpu.capacity)).collect();
+    let total: f64 = speeds.iter().sum();
+    let mut counts = vec![1_usize; cpus.len()];
+    let place = |counts: &[usize]| {
+        let of = |(cpu, &count): (&Cpu, &usize)| std::iter::repeat_n(*cpu, count);
+        cpus.iter().zip(counts).flat_map(of).take(MAX_CPUS).collect()
+    };
+    for threads in cpus.len()..MOST_THREADS * cpus.len() {
+        let end = |cpu: usize, count: usize| count as f64 / speeds[cpu];
+        let longest = (0..cpus.len()).map(|cpu| end(cpu, counts[cpu])).fold(0.0, f64::max);
+        if longest <= (1.0 + NEAR) * threads as f64 / total {
+            return place(&counts);
+        }
+        // One more where it is through first.
+        let first = (0..cpus.len())
+            .min_by(|&a, &b| end(a, counts[a] + 1).total_cmp(&end(b, counts[b] + 1)))
+            .unwrap_or(0);
+        counts[first] += 1;
+    }
+    place(&counts)
+}
+
+/// How near. Ours.
+const NEAR: f64 = 0.02;
+/// The most threads on each core, in the mean. Ours.
+const MOST_THREADS: usize = 4;
+
 /// Whether the environment says where threads belong.
 pub fn is_placed(variable: impl Fn(&str) -> bool) -> bool {
     PLACED_BY.into_iter().any(variable)
@@ -70,6 +100,8 @@ pub struct Manner {
     pub places: bool,
     /// By the capacities of the CPUs from the first loop on; else by what is measured.
     pub by_capacity: bool,
+    /// The CPUs are those of [`more_threads`].
+    pub more_threads: bool,
 }
 
 /// Writes the set-up into a folder.
@@ -79,7 +111,12 @@ pub struct Manner {
 pub fn write(folder: &Path, cpus: &[Cpu], manner: Manner) -> io::Result<()> {
     let mut bytes = Vec::with_capacity(size_of::<Setup>());
     bytes.extend(MAGIC.to_ne_bytes());
-    let numbers = [u32::from(manner.places), u32::from(manner.by_capacity), cpus.len() as u32, 0];
+    let numbers = [
+        u32::from(manner.places),
+        u32::from(manner.by_capacity),
+        u32::from(manner.more_threads),
+        cpus.len() as u32,
+    ];
     numbers.into_iter().for_each(|number| bytes.extend(number.to_ne_bytes()));
     for cpu in cpus {
         let CpuRow { number, kind, capacity } =
@@ -103,6 +140,18 @@ mod tests {
         let cpus = vec![cpu(0, 0, false), cpu(1, 0, true), cpu(2, 1, false), cpu(3, 0, false)];
         let numbers: Vec<u32> = order(cpus).iter().map(|cpu| cpu.number).collect();
         assert_eq!(numbers, [0, 3, 2, 1]);
+    }
+
+    #[test]
+    fn a_core_of_three_times_the_speed_has_three_threads() {
+        let of = |number, capacity| Cpu { number, kind: 0, capacity, is_sibling: false };
+        let numbers = |cpus: &[Cpu]| -> Vec<u32> {
+            more_threads(cpus).iter().map(|cpu| cpu.number).collect()
+        };
+        assert_eq!(numbers(&[of(0, 1024), of(1, 341)]), [0, 0, 0, 1]);
+        assert_eq!(numbers(&[of(0, 1024), of(1, 1024), of(2, 512)]), [0, 0, 1, 1, 2]);
+        assert_eq!(numbers(&[of(0, 1024), of(1, 1024)]), [0, 1]);
+        assert!(more_threads(&[of(0, 1024), of(1, 1)]).len() <= 8);
     }
 
     #[test]

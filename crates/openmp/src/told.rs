@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use goblin::elf::Elf;
 
 pub use crate::layout::Note;
-use crate::layout::{CostRow, LoopRow, MAGIC, MAX_KINDS, Process, RegionRow, SETUP, Text};
+use crate::layout::{
+    CostRow, LoopRow, MAGIC, MAX_DYNAMIC, MAX_KINDS, MAX_STATIC, Process, RegionRow, SETUP, Text,
+};
 pub use crate::phase::Phase;
 
 const NOTES: [Note; 6] = [
@@ -20,7 +22,7 @@ const NOTES: [Note; 6] = [
     Note::TooManyRegions,
     Note::Teams,
 ];
-const PHASES: [Phase; 9] = [
+const PHASES: [Phase; 10] = [
     Phase::Watched,
     Phase::Applied,
     Phase::Frozen,
@@ -30,6 +32,7 @@ const PHASES: [Phase; 9] = [
     Phase::Few,
     Phase::Unplaced,
     Phase::Given,
+    Phase::Own,
 ];
 
 /// A process that began parallel regions.
@@ -52,14 +55,30 @@ pub struct Region {
     pub instances: u64,
     /// Threads of its team.
     pub threads: u32,
-    /// Its static loops, by trip count.
+    /// Its loops, by schedule and trip count.
     pub loops: Vec<Loop>,
+}
+
+/// What is measured of a region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Schedule {
+    /// Static loops that ask the runtime for their bounds.
+    Static,
+    /// Dynamic loops without a chunk of their own.
+    Dynamic {
+        /// Iterations that are handed out at a time, where they are.
+        chunk: u64,
+    },
+    /// All of it: its static loops divide themselves.
+    Whole,
 }
 
 /// Loops of one region that have one trip count.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loop {
-    /// Iterations.
+    /// What they are.
+    pub schedule: Schedule,
+    /// Iterations; 1 for a region as a whole.
     pub trip: u64,
     /// What was done.
     pub phase: Phase,
@@ -131,12 +150,20 @@ fn process_of(bytes: &[u8]) -> Option<Box<Process>> {
 
 impl RegionRow {
     fn read(&self) -> Region {
-        let loops = self.loops.iter().take_while(|of| get(&of.trip) != 0);
+        let threads = self.threads.load(Ordering::Relaxed);
+        let rows = self.loops.iter().enumerate().filter(|(_, of)| get(&of.trip) != 0);
+        let schedule = |index: usize, of: &LoopRow| match index {
+            ..MAX_STATIC => Schedule::Static,
+            index if index < MAX_STATIC + MAX_DYNAMIC => {
+                Schedule::Dynamic { chunk: get(&of.chunk) }
+            }
+            _ => Schedule::Whole,
+        };
         Region {
             place: self.place(),
             instances: get(&self.instances),
-            threads: self.threads.load(Ordering::Relaxed),
-            loops: loops.filter_map(|of| of.read(small(&self.threads))).collect(),
+            threads,
+            loops: rows.filter_map(|(index, of)| of.read(schedule(index, of), threads)).collect(),
         }
     }
 
@@ -174,9 +201,10 @@ fn function_at(object: &Path, offset: u64) -> Option<String> {
 }
 
 impl LoopRow {
-    fn read(&self, threads: u32) -> Option<Loop> {
+    fn read(&self, schedule: Schedule, threads: u32) -> Option<Loop> {
         let phase = self.phase.load(Ordering::Relaxed);
         Some(Loop {
+            schedule,
             trip: get(&self.trip),
             phase: PHASES.into_iter().find(|of| *of as u32 == phase)?,
             stock: self.stock.read(threads),

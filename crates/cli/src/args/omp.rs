@@ -10,11 +10,13 @@ Examples:
   evenkeel omp -- ./program --its-flags
   evenkeel omp --explain -- ./program
   OMP_NUM_THREADS=8 evenkeel omp -- ./program
+  evenkeel omp --more-threads --explain -- ./compiled-by-gcc
   sudo evenkeel lab --slow 1=3 -- evenkeel omp --explain -- ./program
 
 Static loops get as many iterations on each core as it is fast, measured while the program runs; a loop that does not become faster \
 gets its own shares back. The program needs no other compiler and no flags: what clang, flang and Intel's compilers made is covered. \
-Regions compiled by GCC divide their static loops themselves, and are left alone. On cores of one kind nothing is done.
+Programs of GCC divide their static loops themselves: --explain says how long they wait, and --more-threads may help. Dynamic loops of \
+short iterations without a chunk get one, whoever compiled them. On cores of one kind nothing is done.
 
 Threads are placed, thread 0 on the fastest core, unless OMP_PROC_BIND, OMP_PLACES, GOMP_CPU_AFFINITY or KMP_AFFINITY says where.
 
@@ -45,6 +47,11 @@ pub struct OmpArgs {
     /// What shares go by
     #[arg(long, value_enum, default_value = "measured")]
     pub by: By,
+    /// Start more threads than cores, and put more of them on fast cores: for programs that divide
+    /// their static loops themselves (GCC's), in regions of 2 ms or more. Sets OMP_NUM_THREADS, and
+    /// OMP_WAIT_POLICY=passive where it is not set
+    #[arg(long, conflicts_with = "no_place")]
+    pub more_threads: bool,
     /// Leave threads where the system puts them: loops are divided where their threads stay on one
     /// kind of core anyway
     #[arg(long)]

@@ -10,15 +10,15 @@ use std::ffi::{c_char, c_int, c_void};
 use std::mem::transmute;
 
 use crate::runtime::{self, Name};
-use crate::team::{self, CURRENT, Current, Package};
+use crate::team::{self, CURRENT, Current, Outlined, Package};
 use crate::trampoline::{Arguments, call_outlined};
 
 /// A static schedule without a chunk, and bits beside it (`nonmonotonic` and `monotonic`).
 const STATIC: i32 = 34;
 const MODIFIERS: i32 = 1 << 30 | 1 << 29;
 
-type Outlined = unsafe extern "C" fn(*mut c_int, *mut c_int, *const Forked);
-type ForkCall = unsafe extern "C" fn(*mut c_void, c_int, Outlined, ...);
+type Body = unsafe extern "C" fn(*mut c_int, *mut c_int, *const Forked);
+type ForkCall = unsafe extern "C" fn(*mut c_void, c_int, Body, ...);
 type ForkCallIf = unsafe extern "C" fn(*mut c_void, c_int, *const c_void, c_int, *mut c_void);
 type OfThread = unsafe extern "C" fn(*mut c_void, i32);
 
@@ -56,11 +56,12 @@ unsafe fn fork(location: *mut c_void, function: *const c_void, arguments: Argume
     let runtime = runtime::of(location);
     // SAFETY: the text is the last field of what compilers describe a place by.
     let source = unsafe { (*location.cast::<Location>()).source };
-    team::fork(function, source, runtime, |package| {
+    let of = Outlined { function, source, asks: true };
+    team::fork(&of, runtime, |package| {
         let forked = Forked { package, arguments };
         // SAFETY: the runtime's own function; `forked` lives until the team has joined.
         unsafe {
-            let call: ForkCall = transmute(runtime.function(Name::ForkCall, location));
+            let call: ForkCall = transmute(runtime.function(Name::ForkCall));
             call(location, 1, outlined, &raw const forked);
         }
     });
@@ -90,7 +91,7 @@ unsafe extern "C" fn __kmpc_fork_call_if(
     unsafe {
         if condition == 0 {
             let runtime = runtime::of(location);
-            let call: ForkCallIf = transmute(runtime.function(Name::ForkCallIf, location));
+            let call: ForkCallIf = transmute(runtime.function(Name::ForkCallIf));
             return team::outside(|| call(location, count, function, condition, argument));
         }
         // Only the first is read, but three may be loaded.
@@ -114,7 +115,7 @@ unsafe extern "C" fn __kmpc_serialized_parallel(location: *mut c_void, gtid: i32
     SERIALISED.set((depth + 1, outer));
     // SAFETY: as above.
     unsafe {
-        let function = runtime::of(location).function(Name::SerializedParallel, location);
+        let function = runtime::of(location).function(Name::SerializedParallel);
         transmute::<*mut c_void, OfThread>(function)(location, gtid);
     }
 }
@@ -123,7 +124,7 @@ unsafe extern "C" fn __kmpc_serialized_parallel(location: *mut c_void, gtid: i32
 unsafe extern "C" fn __kmpc_end_serialized_parallel(location: *mut c_void, gtid: i32) {
     // SAFETY: as above.
     unsafe {
-        let function = runtime::of(location).function(Name::EndSerializedParallel, location);
+        let function = runtime::of(location).function(Name::EndSerializedParallel);
         transmute::<*mut c_void, OfThread>(function)(location, gtid);
     }
     let (depth, outer) = SERIALISED.get();
@@ -138,7 +139,7 @@ unsafe extern "C" fn __kmpc_for_static_fini(location: *mut c_void, gtid: i32) {
     team::end_loop();
     // SAFETY: as above.
     unsafe {
-        let function = runtime::of(location).function(Name::ForStaticFini, location);
+        let function = runtime::of(location).function(Name::ForStaticFini);
         transmute::<*mut c_void, OfThread>(function)(location, gtid);
     }
 }
@@ -172,7 +173,7 @@ macro_rules! for_static_init {
             // SAFETY: compiled code keeps to the interface; regions live for good.
             unsafe {
                 let whole = (*lower, *upper);
-                let init: Init = transmute(runtime::of(location).function(Name::$name, location));
+                let init: Init = transmute(runtime::of(location).function(Name::$name));
                 init(location, gtid, schedule, last, lower, upper, stride, increment, chunk);
                 let mut at = CURRENT.get();
                 let Some(region) = at.region.as_ref() else { return };
@@ -218,3 +219,124 @@ for_static_init!("__kmpc_for_static_init_4", init_4, ForStaticInit4, i32, u32, i
 for_static_init!("__kmpc_for_static_init_4u", init_4u, ForStaticInit4u, u32, u32, i32);
 for_static_init!("__kmpc_for_static_init_8", init_8, ForStaticInit8, i64, u64, i64);
 for_static_init!("__kmpc_for_static_init_8u", init_8u, ForStaticInit8u, u64, u64, i64);
+
+/// A dynamic schedule, which has the chunk 1 where the program says none. An ordered one has another
+/// number.
+const DYNAMIC: i32 = 35;
+
+macro_rules! dispatch {
+    ($init:literal, $next:literal, $init_function:ident, $next_function:ident,
+     $init_name:ident, $next_name:ident, $bound:ty, $unsigned:ty, $step:ty) => {
+        #[unsafe(export_name = $init)]
+        unsafe extern "C" fn $init_function(
+            location: *mut c_void,
+            gtid: i32,
+            schedule: i32,
+            lower: $bound,
+            upper: $bound,
+            step: $step,
+            chunk: $step,
+        ) {
+            type Init = unsafe extern "C" fn(*mut c_void, i32, i32, $bound, $bound, $step, $step);
+            let mut chunk = chunk;
+            let mut at = CURRENT.get();
+            // SAFETY: regions live for good.
+            if let Some(region) = unsafe { at.region.as_ref() }
+                && schedule & !MODIFIERS == DYNAMIC
+                && chunk <= 1
+                && step != 0
+            {
+                let (first, last) = if step > 0 { (lower, upper) } else { (upper, lower) };
+                let size = step.unsigned_abs() as $unsigned;
+                // Far from the ends of the type, where LLVM's runtime loses or repeats chunks.
+                let is_inside = first > <$bound>::MIN / 2 && last < <$bound>::MAX / 2
+                    || <$bound>::MIN == 0 && last < <$bound>::MAX / 2;
+                if first <= last && is_inside && size < <$unsigned>::MAX / 1024 {
+                    let trip = (last.wrapping_sub(first) as $unsigned / size) as u64 + 1;
+                    if let Some(new) = region.begin_dynamic(&mut at, trip) {
+                        chunk = <$step>::try_from(new).unwrap_or(chunk);
+                    }
+                    CURRENT.set(at);
+                }
+            }
+            // SAFETY: compiled code keeps to the interface.
+            unsafe {
+                let init: Init = transmute(runtime::of(location).function(Name::$init_name));
+                init(location, gtid, schedule, lower, upper, step, chunk);
+            }
+        }
+
+        #[unsafe(export_name = $next)]
+        unsafe extern "C" fn $next_function(
+            location: *mut c_void,
+            gtid: i32,
+            last: *mut i32,
+            lower: *mut $bound,
+            upper: *mut $bound,
+            stride: *mut $step,
+        ) -> i32 {
+            type Next = unsafe extern "C" fn(
+                *mut c_void,
+                i32,
+                *mut i32,
+                *mut $bound,
+                *mut $bound,
+                *mut $step,
+            ) -> i32;
+            // SAFETY: compiled code keeps to the interface.
+            let more = unsafe {
+                let next: Next = transmute(runtime::of(location).function(Name::$next_name));
+                next(location, gtid, last, lower, upper, stride)
+            };
+            if more == 0 {
+                team::end_loop();
+            }
+            more
+        }
+    };
+}
+
+dispatch!(
+    "__kmpc_dispatch_init_4",
+    "__kmpc_dispatch_next_4",
+    dispatch_init_4,
+    dispatch_next_4,
+    DispatchInit4,
+    DispatchNext4,
+    i32,
+    u32,
+    i32
+);
+dispatch!(
+    "__kmpc_dispatch_init_4u",
+    "__kmpc_dispatch_next_4u",
+    dispatch_init_4u,
+    dispatch_next_4u,
+    DispatchInit4u,
+    DispatchNext4u,
+    u32,
+    u32,
+    i32
+);
+dispatch!(
+    "__kmpc_dispatch_init_8",
+    "__kmpc_dispatch_next_8",
+    dispatch_init_8,
+    dispatch_next_8,
+    DispatchInit8,
+    DispatchNext8,
+    i64,
+    u64,
+    i64
+);
+dispatch!(
+    "__kmpc_dispatch_init_8u",
+    "__kmpc_dispatch_next_8u",
+    dispatch_init_8u,
+    dispatch_next_8u,
+    DispatchInit8u,
+    DispatchNext8u,
+    u64,
+    u64,
+    i64
+);

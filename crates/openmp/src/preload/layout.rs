@@ -16,8 +16,12 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"ek-omp\0\x01");
 pub const MAX_CPUS: usize = 1024;
 pub const MAX_KINDS: usize = 8;
 pub const MAX_REGIONS: usize = 512;
-/// Trip counts of one region that are learned; further ones are left alone.
-pub const MAX_LOOPS: usize = 8;
+/// Trip counts of one region that are learned, of static loops and of dynamic ones; further ones
+/// are left alone.
+pub const MAX_STATIC: usize = 8;
+pub const MAX_DYNAMIC: usize = 4;
+/// Rows for these, and one for a region that divides its loops itself.
+pub const MAX_LOOPS: usize = MAX_STATIC + MAX_DYNAMIC + 1;
 
 /// What the library has to know.
 #[repr(C)]
@@ -27,10 +31,11 @@ pub struct Setup {
     pub places: u32,
     /// Whether shares are by the capacities here, from the first loop on, and nothing is learned.
     pub by_capacity: u32,
-    /// CPUs in `cpu`.
+    /// Whether there are more threads than CPUs on purpose: rows of `cpu` then repeat, and regions
+    /// that divide their loops themselves are placed, too.
+    pub more_threads: u32,
+    /// Rows in `cpu`.
     pub cpus: u32,
-    /// Explicit, so that both sides have it.
-    pub unused: u32,
     /// In the order in which threads are placed: thread n belongs on the n-th.
     pub cpu: [CpuRow; MAX_CPUS],
 }
@@ -96,13 +101,15 @@ pub struct RegionRow {
 /// Loops of a region with one trip count.
 #[repr(C)]
 pub struct LoopRow {
-    /// Iterations; zero in a row that is not in use.
+    /// Iterations, or 1 for a region as a whole; zero in a row that is not in use.
     pub trip: AtomicU64,
     /// A [`Phase`](super::phase::Phase).
     pub phase: AtomicU32,
     pub windows: AtomicU32,
     pub stock: CostRow,
     pub ours: CostRow,
+    /// Iterations that are handed out at a time; zero for static loops.
+    pub chunk: AtomicU64,
     /// Iterations of a thread of each kind, in millionths of the loop.
     pub shares: [AtomicU32; MAX_KINDS],
 }

@@ -10,6 +10,9 @@
 //! region is first seen and when shares are computed anew.
 
 mod affinity;
+mod chunks;
+mod costs;
+mod gomp;
 mod kmpc;
 mod layout;
 mod learn;

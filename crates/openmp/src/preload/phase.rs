@@ -22,6 +22,8 @@ pub enum Phase {
     Unplaced = 7,
     /// By capacities that were given: nothing is learned.
     Given = 8,
+    /// The program divides it itself: it is measured alone.
+    Own = 9,
 }
 
 impl Phase {
@@ -32,6 +34,6 @@ impl Phase {
 
     /// Whether threads take their times.
     pub fn is_measured(self) -> bool {
-        matches!(self, Self::Watched | Self::Applied | Self::Frozen | Self::Given)
+        matches!(self, Self::Watched | Self::Applied | Self::Frozen | Self::Given | Self::Own)
     }
 }

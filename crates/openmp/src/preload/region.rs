@@ -5,8 +5,10 @@ use std::cell::UnsafeCell;
 use std::ptr::null;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use crate::layout::{CostRow, LoopRow, MAX_KINDS, MAX_LOOPS, RegionRow};
-use crate::learn::{Cost, Loop, Sample};
+use crate::chunks::Chunked;
+use crate::costs::{Cost, Costs, Sample};
+use crate::layout::{CostRow, LoopRow, MAX_DYNAMIC, MAX_KINDS, MAX_LOOPS, MAX_STATIC, RegionRow};
+use crate::learn::Loop;
 use crate::phase::Phase;
 use crate::shares::divide;
 use crate::team::Current;
@@ -47,23 +49,22 @@ impl Timed {
     }
 }
 
-/// Loops of a region with one trip count.
-struct Slot {
+/// Loops of a region with one trip count; what is learned of them is a `T`.
+struct Slot<T> {
     /// Iterations; zero where the slot is free.
     trip: AtomicU64,
     phase: AtomicU32,
     /// In the order of the team.
     timed: Box<[Timed]>,
-    learned: UnsafeCell<Learned>,
+    /// Written between instances, by the thread that forks alone.
+    learned: UnsafeCell<T>,
 }
 
-/// What only the thread that forks writes, between instances.
-struct Learned {
+/// What is learned of static loops.
+struct Shares {
     of: Loop,
     /// First iteration of each thread, and the number of iterations at the end.
     bounds: Vec<u64>,
-    /// Room for [`Loop::observe`]: nothing is allocated after an instance.
-    samples: Vec<Sample>,
     counts: Vec<u64>,
 }
 
@@ -72,13 +73,21 @@ pub struct Region {
     pub threads: u32,
     /// Kinds of core of the threads, as they said when they first came.
     kinds: Box<[AtomicU32]>,
-    /// The same for [`Loop::observe`].
-    known_kinds: UnsafeCell<Vec<u8>>,
-    slots: [Slot; MAX_LOOPS],
+    scratch: UnsafeCell<Scratch>,
+    statics: [Slot<Shares>; MAX_STATIC],
+    dynamics: [Slot<Chunked>; MAX_DYNAMIC],
+    /// The region from its beginning to its end, where it divides its loops itself.
+    whole: Slot<Costs>,
     instances: AtomicU64,
     is_idle: AtomicBool,
     by_capacity: bool,
     row: &'static RegionRow,
+}
+
+/// Room for what is handed on after an instance, so that nothing is allocated then.
+struct Scratch {
+    kinds: Vec<u8>,
+    samples: Vec<Sample>,
 }
 
 // SAFETY: what is in an `UnsafeCell` is written by the thread that forks, when no other thread is
@@ -86,28 +95,29 @@ pub struct Region {
 unsafe impl Sync for Region {}
 
 const NO_KIND: u32 = u32::MAX;
-/// Instances after which a region without a static loop is no longer looked at. Ours.
+/// Instances after which a region without loops is no longer looked at, and one that divides its
+/// loops itself is no longer measured. Ours.
 const LOOKED_AT: u64 = 16;
+const MEASURED: u64 = 1000;
 
 impl Region {
     pub fn new(threads: u32, row: &'static RegionRow) -> Self {
         let size = threads as usize;
-        let slot = || Slot {
-            trip: AtomicU64::new(0),
-            phase: AtomicU32::new(Phase::Watched as u32),
-            timed: (0..size).map(|_| Timed::default()).collect(),
-            learned: UnsafeCell::new(Learned {
-                of: Loop::new(0),
-                bounds: Vec::with_capacity(size + 1),
-                samples: Vec::with_capacity(size),
-                counts: vec![0; size],
-            }),
+        let shares = || Shares {
+            of: Loop::new(0),
+            bounds: Vec::with_capacity(size + 1),
+            counts: vec![0; size],
         };
         Self {
             threads,
             kinds: (0..size).map(|_| AtomicU32::new(NO_KIND)).collect(),
-            known_kinds: UnsafeCell::new(Vec::with_capacity(size)),
-            slots: std::array::from_fn(|_| slot()),
+            scratch: UnsafeCell::new(Scratch {
+                kinds: Vec::with_capacity(size),
+                samples: Vec::with_capacity(size),
+            }),
+            statics: std::array::from_fn(|_| Slot::new(size, shares())),
+            dynamics: std::array::from_fn(|_| Slot::new(size, Chunked::new(0))),
+            whole: Slot::new(size, Costs::new()),
             instances: AtomicU64::new(0),
             is_idle: AtomicBool::new(false),
             by_capacity: process::setup().by_capacity != 0,
@@ -140,7 +150,7 @@ impl Region {
         const FROZEN: u32 = Phase::Frozen as u32;
         const GIVEN: u32 = Phase::Given as u32;
 
-        let slot = self.slot(trip)?;
+        let slot = slot_of(&self.statics, trip)?;
         let range = match slot.phase.load(Ordering::Relaxed) {
             APPLIED | FROZEN | GIVEN => {
                 // SAFETY: see `Sync`.
@@ -159,13 +169,44 @@ impl Region {
         range
     }
 
-    /// The slot of loops with this many iterations; none where there is no more room.
+    /// A thread comes to a dynamic loop of `trip` iterations that has no chunk of its own: the
+    /// chunk, where it gets one.
     #[inline]
-    fn slot(&self, trip: u64) -> Option<&Slot> {
-        self.slots.iter().find(|slot| {
-            let known = slot.trip.load(Ordering::Relaxed);
-            known == trip || known == 0 && slot.claim(trip)
-        })
+    pub fn begin_dynamic(&self, at: &mut Current, trip: u64) -> Option<u64> {
+        let (slot, chunk) = self.chunk(trip)?;
+        at.timed = &raw const slot.timed[at.thread as usize];
+        at.iterations = trip / u64::from(self.threads);
+        at.since_ns = sys::now_ns();
+        chunk
+    }
+
+    /// The chunk of dynamic loops of so many iterations, where they get one; none where they are
+    /// left alone.
+    fn chunk(&self, trip: u64) -> Option<(&Slot<Chunked>, Option<u64>)> {
+        const WATCHED: u32 = Phase::Watched as u32;
+        const APPLIED: u32 = Phase::Applied as u32;
+        const FROZEN: u32 = Phase::Frozen as u32;
+
+        let slot = slot_of(&self.dynamics, trip)?;
+        match slot.phase.load(Ordering::Relaxed) {
+            // SAFETY: see `Sync`.
+            APPLIED | FROZEN => Some((slot, Some(unsafe { (*slot.learned.get()).chunk }))),
+            WATCHED if self.instances.load(Ordering::Relaxed) > 0 => Some((slot, None)),
+            _ => None,
+        }
+    }
+
+    /// The same before the region is begun, for constructs that are a region and its loop.
+    pub fn chunk_ahead(&self, trip: u64) -> Option<u64> {
+        self.chunk(trip)?.1
+    }
+
+    /// A thread has run a region that divides its loops itself.
+    #[inline]
+    pub fn add_whole(&self, thread: u32, ns: u64) {
+        if self.instances.load(Ordering::Relaxed) > 0 {
+            self.whole.timed[thread as usize].add(ns, 1);
+        }
     }
 
     /// The range of a thread by the capacities of the CPUs that threads are placed on; none where
@@ -189,71 +230,123 @@ impl Region {
 
     /// After an instance, in the thread that forked: moves the loops on.
     pub fn learn(&self) {
-        self.instances.fetch_add(1, Ordering::Relaxed);
-        self.row.instances.fetch_add(1, Ordering::Relaxed);
+        let instances = self.instances.fetch_add(1, Ordering::Relaxed) + 1;
+        self.row.instances.store(instances, Ordering::Relaxed);
         // SAFETY: see `Sync`: no thread is in the region.
-        let kinds = unsafe { &mut *self.known_kinds.get() };
+        let Scratch { kinds, samples } = unsafe { &mut *self.scratch.get() };
         if kinds.is_empty() {
             kinds.extend(self.kinds.iter().map(|kind| kind.load(Ordering::Relaxed) as u8));
         }
+        let (static_rows, rows) = self.row.loops.split_at(MAX_STATIC);
+        let (dynamic_rows, whole_row) = rows.split_at(MAX_DYNAMIC);
+        let mut has_loops = false;
         let mut is_idle = true;
-        for (slot, row) in self.slots.iter().zip(&self.row.loops) {
-            let trip = slot.trip.load(Ordering::Relaxed);
-            if trip == 0 {
-                break;
-            }
+        for (slot, row) in self.statics.iter().zip(static_rows) {
+            let Some(trip) = slot.trip() else { break };
+            has_loops = true;
             // SAFETY: as above.
-            let learned = unsafe { &mut *slot.learned.get() };
-            if learned.of.trip == 0 {
-                self.begin_loop(learned, trip, kinds);
+            let shares = unsafe { &mut *slot.learned.get() };
+            if shares.of.trip == 0 {
+                self.begin_static(shares, trip, kinds);
             }
-            slot.learn(learned, kinds, row);
-            is_idle &= !learned.of.phase.is_measured();
+            if shares.of.phase.is_measured() {
+                slot.take(samples);
+                if shares.of.observe(samples, kinds, &mut shares.counts) {
+                    shares.bound();
+                }
+            }
+            slot.phase.store(shares.of.phase as u32, Ordering::Relaxed);
+            row.tell_static(&shares.of, kinds, &shares.counts);
+            is_idle &= !shares.of.phase.is_measured();
         }
-        let has_loops = self.slots[0].trip.load(Ordering::Relaxed) != 0;
-        if is_idle && (has_loops || self.instances.load(Ordering::Relaxed) > LOOKED_AT) {
+        for (slot, row) in self.dynamics.iter().zip(dynamic_rows) {
+            let Some(trip) = slot.trip() else { break };
+            has_loops = true;
+            // SAFETY: as above.
+            let chunked = unsafe { &mut *slot.learned.get() };
+            if chunked.trip == 0 {
+                *chunked = Chunked::new(trip);
+            }
+            if chunked.phase.is_measured() {
+                slot.take(samples);
+                chunked.observe(samples);
+            }
+            slot.phase.store(chunked.phase as u32, Ordering::Relaxed);
+            row.tell(chunked.trip, chunked.phase, &chunked.costs);
+            row.chunk.store(chunked.chunk, Ordering::Relaxed);
+            is_idle &= !chunked.phase.is_measured();
+        }
+        // SAFETY: as above.
+        let whole = unsafe { &mut *self.whole.learned.get() };
+        self.whole.take(samples);
+        if samples.iter().any(|sample| sample.executions > 0) {
+            whole.add(samples, Phase::Own);
+            whole_row[0].tell(1, Phase::Own, whole);
+        }
+        if is_idle && (has_loops || whole.stock.executions == 0) && instances > LOOKED_AT
+            || instances > MEASURED && !has_loops
+        {
             self.is_idle.store(true, Ordering::Relaxed);
         }
     }
 
     #[cold]
-    fn begin_loop(&self, learned: &mut Learned, trip: u64, kinds: &[u8]) {
-        learned.of = Loop::new(trip);
+    fn begin_static(&self, shares: &mut Shares, trip: u64, kinds: &[u8]) {
+        shares.of = Loop::new(trip);
         if self.by_capacity {
             if trip < 2 * u64::from(self.threads) {
-                learned.of.phase = Phase::Few;
+                shares.of.phase = Phase::Few;
                 return;
             }
-            learned.of.phase = Phase::Given;
-            self.divide_by_capacity(trip, &mut learned.counts);
-            learned.bound();
+            shares.of.phase = Phase::Given;
+            self.divide_by_capacity(trip, &mut shares.counts);
+            shares.bound();
         } else if kinds.iter().any(|&kind| usize::from(kind) >= MAX_KINDS) {
-            learned.of.phase = Phase::Unplaced;
+            shares.of.phase = Phase::Unplaced;
         }
     }
 }
 
-impl Slot {
+const _: () = assert!(MAX_LOOPS == MAX_STATIC + MAX_DYNAMIC + 1);
+
+/// The slot of loops with this many iterations; none where there is no more room.
+#[inline]
+fn slot_of<T>(slots: &[Slot<T>], trip: u64) -> Option<&Slot<T>> {
+    slots.iter().find(|slot| {
+        let known = slot.trip.load(Ordering::Relaxed);
+        known == trip || known == 0 && slot.claim(trip)
+    })
+}
+
+impl<T> Slot<T> {
+    fn new(threads: usize, learned: T) -> Self {
+        Self {
+            trip: AtomicU64::new(0),
+            phase: AtomicU32::new(Phase::Watched as u32),
+            timed: (0..threads).map(|_| Timed::default()).collect(),
+            learned: UnsafeCell::new(learned),
+        }
+    }
+
     #[cold]
     fn claim(&self, trip: u64) -> bool {
         let claimed = self.trip.compare_exchange(0, trip, Ordering::Relaxed, Ordering::Relaxed);
         claimed.is_ok() || claimed == Err(trip)
     }
 
-    fn learn(&self, learned: &mut Learned, kinds: &[u8], row: &LoopRow) {
-        if learned.of.phase.is_measured() {
-            learned.samples.clear();
-            learned.samples.extend(self.timed.iter().map(Timed::take));
-            if learned.of.observe(&learned.samples, kinds, &mut learned.counts) {
-                learned.bound();
-            }
-        }
-        self.phase.store(learned.of.phase as u32, Ordering::Relaxed);
-        row.tell(&learned.of, kinds, &learned.counts);
+    /// Iterations, where the slot is in use.
+    fn trip(&self) -> Option<u64> {
+        Some(self.trip.load(Ordering::Relaxed)).filter(|&trip| trip != 0)
+    }
+
+    /// What threads did since the last time.
+    fn take(&self, samples: &mut Vec<Sample>) {
+        samples.clear();
+        samples.extend(self.timed.iter().map(Timed::take));
     }
 }
 
-impl Learned {
+impl Shares {
     /// New counts become new bounds.
     fn bound(&mut self) {
         self.bounds.clear();
@@ -267,12 +360,16 @@ impl Learned {
 }
 
 impl LoopRow {
-    fn tell(&self, learned: &Loop, kinds: &[u8], counts: &[u64]) {
-        self.trip.store(learned.trip, Ordering::Relaxed);
-        self.phase.store(learned.phase as u32, Ordering::Relaxed);
-        self.windows.store(learned.windows, Ordering::Relaxed);
-        self.stock.tell(&learned.stock);
-        self.ours.tell(&learned.ours);
+    fn tell(&self, trip: u64, phase: Phase, costs: &Costs) {
+        self.trip.store(trip, Ordering::Relaxed);
+        self.phase.store(phase as u32, Ordering::Relaxed);
+        self.windows.store(costs.windows, Ordering::Relaxed);
+        self.stock.tell(&costs.stock);
+        self.ours.tell(&costs.ours);
+    }
+
+    fn tell_static(&self, learned: &Loop, kinds: &[u8], counts: &[u64]) {
+        self.tell(learned.trip, learned.phase, &learned.costs);
         // The first thread of a kind stands for all.
         for (kind, share) in self.shares.iter().enumerate() {
             if let Some(thread) = kinds.iter().position(|&of| usize::from(of) == kind) {

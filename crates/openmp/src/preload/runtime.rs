@@ -28,9 +28,29 @@ pub enum Name {
     ForStaticFini,
     NumThreads,
     NumTeams,
+    ThreadNum,
+    DispatchInit4,
+    DispatchInit4u,
+    DispatchInit8,
+    DispatchInit8u,
+    DispatchNext4,
+    DispatchNext4u,
+    DispatchNext8,
+    DispatchNext8u,
+    GompParallel,
+    GompParallelDynamic,
+    GompParallelNonmonotonicDynamic,
+    GompDynamicStart,
+    GompNonmonotonicDynamicStart,
+    GompUllDynamicStart,
+    GompUllNonmonotonicDynamicStart,
+    GompDynamicNext,
+    GompNonmonotonicDynamicNext,
+    GompUllDynamicNext,
+    GompUllNonmonotonicDynamicNext,
 }
 
-const NAMES: [&CStr; 11] = [
+const NAMES: [&CStr; 31] = [
     c"__kmpc_fork_call",
     c"__kmpc_fork_call_if",
     c"__kmpc_serialized_parallel",
@@ -42,29 +62,53 @@ const NAMES: [&CStr; 11] = [
     c"__kmpc_for_static_fini",
     c"omp_get_num_threads",
     c"omp_get_num_teams",
+    c"omp_get_thread_num",
+    c"__kmpc_dispatch_init_4",
+    c"__kmpc_dispatch_init_4u",
+    c"__kmpc_dispatch_init_8",
+    c"__kmpc_dispatch_init_8u",
+    c"__kmpc_dispatch_next_4",
+    c"__kmpc_dispatch_next_4u",
+    c"__kmpc_dispatch_next_8",
+    c"__kmpc_dispatch_next_8u",
+    c"GOMP_parallel",
+    c"GOMP_parallel_loop_dynamic",
+    c"GOMP_parallel_loop_nonmonotonic_dynamic",
+    c"GOMP_loop_dynamic_start",
+    c"GOMP_loop_nonmonotonic_dynamic_start",
+    c"GOMP_loop_ull_dynamic_start",
+    c"GOMP_loop_ull_nonmonotonic_dynamic_start",
+    c"GOMP_loop_dynamic_next",
+    c"GOMP_loop_nonmonotonic_dynamic_next",
+    c"GOMP_loop_ull_dynamic_next",
+    c"GOMP_loop_ull_nonmonotonic_dynamic_next",
 ];
 
 /// Functions of one runtime, each looked up when it is first needed.
 pub struct Runtime {
+    /// An address in the object that calls it.
+    caller: AtomicPtr<c_void>,
     functions: [AtomicPtr<c_void>; NAMES.len()],
 }
 
 impl Runtime {
     const fn new() -> Self {
-        Self { functions: [const { AtomicPtr::new(null_mut()) }; NAMES.len()] }
+        let caller = AtomicPtr::new(null_mut());
+        Self { caller, functions: [const { AtomicPtr::new(null_mut()) }; NAMES.len()] }
     }
 
-    /// The function of that name, as the object with this address sees it. Ends the process where
-    /// there is none: the object calls what nothing defines, which the loader would have said.
-    pub fn function(&self, name: Name, from: *const c_void) -> *mut c_void {
+    /// The function of that name, as the calling object sees it. Ends the process where there is
+    /// none: the object calls what nothing defines, which the loader would have said.
+    #[inline]
+    pub fn function(&self, name: Name) -> *mut c_void {
         let known = self.functions[name as usize].load(Ordering::Acquire);
-        if !known.is_null() { known } else { self.look_up(name, from) }
+        if !known.is_null() { known } else { self.look_up(name) }
     }
 
     #[cold]
-    fn look_up(&self, name: Name, from: *const c_void) -> *mut c_void {
+    fn look_up(&self, name: Name) -> *mut c_void {
         let symbol = NAMES[name as usize];
-        let mut found = sys::seen_from(from, symbol);
+        let mut found = sys::seen_from(self.caller.load(Ordering::Relaxed), symbol);
         // An object that is not linked with its runtime has it from the global scope; what it finds
         // there first is this library.
         if found.is_null() || is_ours(found) {
@@ -82,9 +126,9 @@ impl Runtime {
     }
 
     /// A function that takes nothing and gives a number.
-    pub fn count(&self, name: Name, from: *const c_void) -> c_int {
+    pub fn count(&self, name: Name) -> c_int {
         // SAFETY: those of the names that are asked for so are of this form.
-        unsafe { transmute::<*mut c_void, Count>(self.function(name, from))() }
+        unsafe { transmute::<*mut c_void, Count>(self.function(name))() }
     }
 }
 
@@ -139,9 +183,24 @@ fn find(address: *const c_void) -> usize {
             Err(known) => known,
         };
         if known == base {
+            caller.runtime.caller.store(address.cast_mut(), Ordering::Relaxed);
             return index;
         }
     }
     // More objects than there is room for share the last one's.
     MOST - 1
+}
+
+/// For calls that say nothing of where they come from: the runtime that last began a region.
+static LAST: AtomicPtr<Runtime> = AtomicPtr::new(null_mut());
+
+/// A region of this runtime begins.
+pub fn begins(runtime: &'static Runtime) {
+    LAST.store(std::ptr::from_ref(runtime).cast_mut(), Ordering::Release);
+}
+
+/// The runtime that last began a region; the program's own before there is one.
+pub fn last() -> &'static Runtime {
+    // SAFETY: all are static.
+    unsafe { LAST.load(Ordering::Acquire).as_ref() }.unwrap_or(&CALLERS[MOST - 1].runtime)
 }

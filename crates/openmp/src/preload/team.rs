@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering}
 
 use crate::layout::{MAX_REGIONS, Note, RegionRow, Text};
 use crate::region::{NOT_TIMED, Region, Timed};
-use crate::runtime::{Name, Runtime};
+use crate::runtime::{self, Name, Runtime};
 use crate::{process, sys};
 
 /// Where this thread is.
@@ -27,6 +27,8 @@ pub struct Current {
     pub region: *const Region,
     /// The number of this thread in the team.
     pub thread: u32,
+    /// That of the team; none outside of regions.
+    pub runtime: Option<&'static Runtime>,
     /// The loop that is measured, since when, and how many iterations it has here.
     pub timed: *const Timed,
     pub since_ns: u64,
@@ -34,8 +36,14 @@ pub struct Current {
 }
 
 impl Current {
-    pub const NOWHERE: Self =
-        Self { region: null(), thread: 0, timed: NOT_TIMED, since_ns: 0, iterations: 0 };
+    pub const NOWHERE: Self = Self {
+        region: null(),
+        thread: 0,
+        runtime: None,
+        timed: NOT_TIMED,
+        since_ns: 0,
+        iterations: 0,
+    };
 }
 
 thread_local! {
@@ -61,30 +69,42 @@ pub fn end_loop() {
 pub struct Package {
     pub function: *const c_void,
     pub runtime: &'static Runtime,
+    /// Whether its threads are put where they belong.
+    is_placed: bool,
     /// None where the region is left to the runtime.
     entry: Option<&'static Entry>,
     /// Threads of the team, as the first of them counted.
     threads: AtomicU32,
 }
 
-/// Around a fork: what `fork` hands to the runtime, and what is learned after it. `source` is where
-/// the region is, as compilers write it, or null.
-pub fn fork<R>(
-    function: *const c_void,
-    source: *const c_char,
-    runtime: &'static Runtime,
-    fork: impl FnOnce(&Package) -> R,
-) -> R {
+/// A region as compiled.
+pub struct Outlined {
+    pub function: *const c_void,
+    /// Where it is, as compilers write it, or null.
+    pub source: *const c_char,
+    /// Whether its static loops ask the runtime for their bounds.
+    pub asks: bool,
+}
+
+/// Around a fork: what `fork` hands to the runtime, and what is learned after it.
+pub fn fork<R>(of: &Outlined, runtime: &'static Runtime, fork: impl FnOnce(&Package) -> R) -> R {
     static IS_BUSY: AtomicBool = AtomicBool::new(false);
 
-    let mut package = Package { function, runtime, entry: None, threads: AtomicU32::new(0) };
+    let mut package = Package {
+        function: of.function,
+        runtime,
+        is_placed: false,
+        entry: None,
+        threads: AtomicU32::new(0),
+    };
+    runtime::begins(runtime);
     let outer = CURRENT.replace(Current::NOWHERE);
     let was_inside = INSIDE.replace(true);
     let mut is_counted = false;
     if process::begin() {
         if was_inside {
             process::note(Note::Nested);
-        } else if runtime.count(Name::NumTeams, function) > 1 {
+        } else if runtime.count(Name::NumTeams) > 1 {
             process::note(Note::Teams);
         } else if IS_BUSY.swap(true, Ordering::Acquire) {
             process::note(Note::SeveralRoots);
@@ -93,7 +113,8 @@ pub fn fork<R>(
         }
     }
     if is_counted {
-        package.entry = Entry::of(function, source).filter(|entry| !entry.is_idle());
+        package.entry = Entry::of(of.function, of.source).filter(|entry| !entry.is_idle());
+        package.is_placed = of.asks || process::setup().more_threads != 0;
     }
     let result = fork(&package);
     if let Some(entry) = package.entry {
@@ -111,19 +132,33 @@ pub fn fork<R>(
 pub fn run(package: &Package, thread: u32, call: impl FnOnce()) {
     let outer = CURRENT.get();
     let was_inside = INSIDE.replace(true);
-    let threads = package.runtime.count(Name::NumThreads, package.function) as u32;
+    let threads = package.runtime.count(Name::NumThreads) as u32;
     if thread == 0 {
         package.threads.store(threads, Ordering::Relaxed);
     }
-    let mut at = Current { thread, ..Current::NOWHERE };
+    let mut at = Current { thread, runtime: Some(package.runtime), ..Current::NOWHERE };
     if let Some(region) = package.entry.and_then(|entry| entry.region(threads)) {
-        region.enter(thread);
+        if package.is_placed {
+            region.enter(thread);
+        }
         at.region = region;
     }
     CURRENT.set(at);
     call();
     INSIDE.set(was_inside);
     CURRENT.set(outer);
+}
+
+/// The same for a region that GCC compiled: its time as a whole is measured.
+pub fn run_whole(package: &Package, thread: u32, call: impl FnOnce()) {
+    run(package, thread, || {
+        let since_ns = sys::now_ns();
+        call();
+        // SAFETY: regions live for good.
+        if let Some(region) = unsafe { CURRENT.get().region.as_ref() } {
+            region.add_whole(thread, sys::now_ns() - since_ns);
+        }
+    });
 }
 
 /// Runs `call` with this thread in no region of ours.
@@ -164,6 +199,14 @@ static TABLE: [Entry; ENTRIES] = [const {
 /// often that is done. Ours.
 const OTHERS: u32 = 3;
 const MOST_RESIZED: u32 = 8;
+
+impl Package {
+    /// The chunk of the dynamic loop that this region is, where it gets one.
+    pub fn chunk(&self, trip: u64) -> Option<u64> {
+        // SAFETY: regions live for good.
+        unsafe { self.entry?.region.load(Ordering::Acquire).as_ref() }?.chunk_ahead(trip)
+    }
+}
 
 impl Entry {
     /// Only one thread at a time.

@@ -173,7 +173,7 @@ fn check(compiler: &Compiler, program: &Path, threads: u32, library: &Path, home
             is_sibling: false,
         })
         .collect();
-    write(folder.path(), &cpus, Manner { places: false, by_capacity: true }).unwrap();
+    write(folder.path(), &cpus, Manner { by_capacity: true, ..Manner::default() }).unwrap();
     let mut with_us = command();
     with_us.env("LD_PRELOAD", library).env(FOLDER_VARIABLE, folder.path());
     let ours = output(with_us);

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use evenkeel_machine::Machine;
-use evenkeel_openmp::told::{Cost, Loop, Note, Phase, Region, Told};
+use evenkeel_openmp::told::{Cost, Loop, Note, Phase, Region, Schedule, Told};
 use serde_json::{Value, json};
 
 use crate::error::Result;
@@ -34,14 +34,16 @@ fn of_process(machine: &Machine, process: &Told) -> String {
         if region.loops.is_empty() {
             others += 1;
         }
-        for of in &region.loops {
+        // The region as a whole says nothing new beside its loops.
+        let has_loops = region.loops.iter().any(|of| of.schedule != Schedule::Whole);
+        for of in region.loops.iter().filter(|of| of.schedule != Schedule::Whole || !has_loops) {
             rows.add_row(row(machine, region, of));
         }
     }
     let mut text =
         if others as usize == process.regions.len() { String::new() } else { format!("{rows}\n") };
     if others > 0 {
-        text.push_str(&format!("{others} regions without a static loop: left alone\n"));
+        text.push_str(&format!("{others} regions without a loop: left alone\n"));
     }
     for note in &process.notes {
         text.push_str(sentence(*note));
@@ -65,13 +67,17 @@ fn row(machine: &Machine, region: &Region, of: &Loop) -> Vec<String> {
         region.place.clone(),
         region.instances.to_string(),
         region.threads.to_string(),
-        of.trip.to_string(),
+        if of.schedule == Schedule::Whole { "all".to_owned() } else { of.trip.to_string() },
         time(&of.stock),
         time(&of.ours),
         gain(of).map_or("-".to_owned(), |gain| format!("{gain:.2}")),
         waiting,
-        if of.ours.executions > 0 { shares(machine, of) } else { "-".to_owned() },
-        done(of.phase).to_owned(),
+        match of.schedule {
+            Schedule::Static if of.ours.executions > 0 => shares(machine, of),
+            Schedule::Dynamic { chunk } if of.ours.executions > 0 => format!("chunks of {chunk}"),
+            Schedule::Static | Schedule::Dynamic { .. } | Schedule::Whole => "-".to_owned(),
+        },
+        done(of, region.threads as usize > machine.cores.len()).to_owned(),
     ]
 }
 
@@ -94,9 +100,13 @@ fn shares(machine: &Machine, of: &Loop) -> String {
     parts.join(", ")
 }
 
-fn done(phase: Phase) -> &'static str {
-    match phase {
+fn done(of: &Loop, has_more_threads: bool) -> &'static str {
+    let is_dynamic = matches!(of.schedule, Schedule::Dynamic { .. });
+    match of.phase {
         Phase::Watched => "watched: too few runs to tell",
+        Phase::Applied if is_dynamic => "in chunks, still looked at",
+        Phase::Frozen if is_dynamic => "in chunks",
+        Phase::Balanced if is_dynamic => "left alone: its iterations are long",
         Phase::Applied => "divided by speed, still adjusted",
         Phase::Frozen => "divided by speed",
         Phase::Short => "left alone: shorter than 15 us",
@@ -105,8 +115,18 @@ fn done(phase: Phase) -> &'static str {
         Phase::Few => "left alone: too few iterations",
         Phase::Unplaced => "left alone: its threads move between kinds of core",
         Phase::Given => "divided by capacity",
+        Phase::Own if has_more_threads => "divides itself among more threads",
+        Phase::Own if of.stock.waiting >= WAITING && of.stock.each_ns >= COARSE_NS => {
+            "divides itself, and waits: try --more-threads"
+        }
+        Phase::Own => "divides itself",
     }
 }
+
+/// From when on more threads than cores are worth a try: waiting of all threads' time, and the time
+/// of a region. Ours.
+const WAITING: f64 = 0.1;
+const COARSE_NS: f64 = 2e6;
 
 fn sentence(note: Note) -> &'static str {
     match note {
@@ -141,6 +161,7 @@ fn phase_word(phase: Phase) -> &'static str {
         Phase::Few => "few-iterations",
         Phase::Unplaced => "unplaced",
         Phase::Given => "given",
+        Phase::Own => "own",
     }
 }
 
@@ -183,7 +204,16 @@ fn region(machine: &Machine, region: &Region) -> Value {
                 .map(|(kind, share)| (kind.name.clone(), json!(share)))
                 .collect();
             json!({
-                "iterations": of.trip,
+                "schedule": match of.schedule {
+                    Schedule::Static => "static",
+                    Schedule::Dynamic { .. } => "dynamic",
+                    Schedule::Whole => "whole",
+                },
+                "iterations": (of.schedule != Schedule::Whole).then_some(of.trip),
+                "chunk": match of.schedule {
+                    Schedule::Dynamic { chunk } => Some(chunk),
+                    Schedule::Static | Schedule::Whole => None,
+                },
                 "phase": phase_word(of.phase),
                 "stock": cost(&of.stock),
                 "ours": cost(&of.ours),

@@ -43,6 +43,7 @@ pub fn run(args: &OmpArgs) -> Result<ExitCode> {
     if let Some(prepared) = &prepared {
         command.env(FOLDER_VARIABLE, prepared.folder.path());
         command.env("LD_PRELOAD", &prepared.preload);
+        command.envs(prepared.environment.iter().cloned());
     }
     let program = Program::start(command, Bond::Loose, &signals)
         .map_err(|error| Failure::not_started(program, error))?;
@@ -54,7 +55,7 @@ pub fn run(args: &OmpArgs) -> Result<ExitCode> {
         None => Vec::new(),
     };
     if prepared.is_some() && told.iter().all(|process| process.regions.is_empty()) {
-        say("note", "no parallel region that clang, flang or Intel's compilers made was seen");
+        say("note", "no parallel region was seen: the program ran as it is");
     } else if args.explain {
         explain::print(&machine, &told);
     }
@@ -69,6 +70,8 @@ struct Prepared {
     /// Has the set-up, and gets what processes tell. Removed at the end.
     folder: tempfile::TempDir,
     preload: std::ffi::OsString,
+    /// Further variables.
+    environment: Vec<(&'static str, String)>,
 }
 
 /// Prepares that, or says in a few words why nothing can be done.
@@ -77,8 +80,11 @@ fn prepare(
     path: &Path,
     machine: &Machine,
 ) -> std::result::Result<Prepared, String> {
-    let cpus = setup::cpus_of(machine);
+    let mut cpus = setup::cpus_of(machine);
     one_kind(&cpus)?;
+    if args.more_threads {
+        cpus = setup::more_threads(&cpus);
+    }
     match unfit(path) {
         Ok(None) => {}
         Ok(Some(why)) => return Err(why.to_string()),
@@ -102,11 +108,23 @@ fn prepare(
     let manner = Manner {
         places: !args.no_place && !setup::is_placed(is_set),
         by_capacity: args.by == By::Capacity,
+        more_threads: args.more_threads,
     };
     setup::write(folder.path(), &cpus, manner).map_err(|error| error.to_string())?;
     let there = std::env::var_os("LD_PRELOAD");
     let preload = setup::preloaded(&library, there.as_deref().map(OsStr::new));
-    Ok(Prepared { folder, preload })
+    let mut environment = Vec::new();
+    if args.more_threads {
+        if is_set("OMP_NUM_THREADS") {
+            return Err("--more-threads chooses the number of threads, and OMP_NUM_THREADS is set"
+                .to_owned());
+        }
+        environment.push(("OMP_NUM_THREADS", cpus.len().to_string()));
+        if !is_set("OMP_WAIT_POLICY") {
+            environment.push(("OMP_WAIT_POLICY", "passive".to_owned()));
+        }
+    }
+    Ok(Prepared { folder, preload, environment })
 }
 
 fn one_kind(cpus: &[Cpu]) -> std::result::Result<(), String> {
