@@ -31,7 +31,7 @@ COMPARE_BPF = $$(command -v clang-19 >/dev/null && echo EVENKEEL_BPF=compare)
 
 .PHONY: demo test install-c uninstall-c dist dist-aarch64 dist-check race apps-test vm-test \
         vm-test-long bench bench-lab bench-live bench-vm bench-programs bench-vm-lab bench-factors bench-counters \
-        bench-sweep bench-python bench-runtime sweep-test omp-test wheel notebooks lint docs-check docs-update book hot-paths hot-paths-update fmt man
+        bench-sweep bench-python bench-omp bench-runtime sweep-test omp-test wheel notebooks lint docs-check docs-update book hot-paths hot-paths-update fmt man
 
 # On a model of the Odroid-XU3: a table, a page with plots and timelines, a trace of one run.
 demo:
@@ -212,6 +212,12 @@ bench-python: wheel
 	$(PYTHON) -m pip install --quiet --force-reinstall --no-deps $(BUILT)/wheels/evenkeel-*.whl
 	$(CARGO) bench --no-run -p evenkeel-sweep --bench sweep
 	$(PYTHON) crates/python/benches/costs.py "$(CARGO)" $(CURDIR)/docs/benchmarks/python.md
+
+# OpenMP programs as they are beside evenkeel omp, in the lab and on equal cores: some fifteen
+# minutes on a quiet machine; the lab needs CAP_SYS_NICE. Writes docs/benchmarks/omp.md.
+bench-omp:
+	./tests/setup-openmp.sh
+	EVENKEEL_BENCH_OUT=$(CURDIR)/docs/benchmarks/omp.md $(CARGO) bench -p evenkeel --bench omp
 
 # How steady the cores of evenkeel vm are, and what the kernel's own scheduler makes of them: some
 # five minutes on a quiet machine, as root.
