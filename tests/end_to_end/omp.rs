@@ -84,6 +84,8 @@ const CLANG: [&str; 2] = ["clang-19", "-fopenmp"];
 fn omp(machine: &Path, words: &[&str]) -> Command {
     let mut command = command(&["omp", "-m"]);
     command.arg(machine).args(words);
+    // One program of a cache is placed at a time, and tests run side by side.
+    command.env("EVENKEEL_CACHE", machine.with_file_name("cache"));
     command
 }
 

@@ -161,7 +161,7 @@ mod tests {
             |args: &[&str]| one_line(&Cli::command().try_get_matches_from(args).unwrap_err());
         assert!(line(&["evenkeel", "list"]).ends_with(
             "; expected machines, policies, workloads, show, detect, simulate, compare, advise, \
-             sweep, report, reproduce, lab, vm, sensors, record, sample, train, predict, \
+             sweep, report, reproduce, lab, omp, vm, sensors, record, sample, train, predict, \
              run, schedule, service, new, completions, man"
         ));
     }

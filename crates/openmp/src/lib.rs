@@ -6,6 +6,7 @@
 //! belong. After it has ended [`told`] reads what came of each region.
 
 pub mod library;
+pub mod profile;
 pub mod program;
 pub mod setup;
 pub mod told;

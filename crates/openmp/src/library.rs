@@ -62,7 +62,7 @@ pub fn unpack(cache: &Path) -> Result<PathBuf, LibraryError> {
 }
 
 /// FNV-1a: tells versions apart; what is in the file is compared as a whole.
-fn digest(bytes: &[u8]) -> u64 {
+pub(crate) fn digest(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
     })

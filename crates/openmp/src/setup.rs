@@ -3,18 +3,16 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write as _};
+use std::mem::offset_of;
 use std::path::Path;
 
 use evenkeel_machine::Machine;
 
-use crate::layout::{CpuRow, FOLDER, MAGIC, MAX_CPUS, SETUP, Setup};
+use crate::layout::{CpuRow, FOLDER, KnownRow, MAGIC, MAX_CPUS, SETUP, Setup};
+use crate::profile::Profile;
 
 /// Environment variable: the folder that the library is told of.
 pub const FOLDER_VARIABLE: &str = FOLDER;
-
-/// Variables with which a user places threads.
-const PLACED_BY: [&str; 5] =
-    ["OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY", "KMP_HW_SUBSET"];
 
 /// A CPU that the program may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,11 +76,6 @@ const NEAR: f64 = 0.02;
 /// The most threads on each core, in the mean. Ours.
 const MOST_THREADS: usize = 4;
 
-/// Whether the environment says where threads belong.
-pub fn is_placed(variable: impl Fn(&str) -> bool) -> bool {
-    PLACED_BY.into_iter().any(variable)
-}
-
 /// `LD_PRELOAD` with the library first, before what is there.
 pub fn preloaded(library: &Path, there: Option<&OsStr>) -> std::ffi::OsString {
     let mut all = library.as_os_str().to_owned();
@@ -94,21 +87,26 @@ pub fn preloaded(library: &Path, there: Option<&OsStr>) -> std::ffi::OsString {
 }
 
 /// How loops are to be divided.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Manner {
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Manner<'a> {
     /// Threads are placed.
     pub places: bool,
     /// By the capacities of the CPUs from the first loop on; else by what is measured.
     pub by_capacity: bool,
     /// The CPUs are those of [`more_threads`].
     pub more_threads: bool,
+    /// Regions are measured from their first run on, for a profile.
+    pub learns: bool,
+    /// Loops that are known.
+    pub profile: Option<&'a Profile>,
 }
 
 /// Writes the set-up into a folder.
 ///
 /// # Errors
 /// It cannot be written.
-pub fn write(folder: &Path, cpus: &[Cpu], manner: Manner) -> io::Result<()> {
+pub fn write(folder: &Path, cpus: &[Cpu], manner: Manner<'_>) -> io::Result<()> {
+    let known = manner.profile.map(Profile::rows).unwrap_or_default();
     let mut bytes = Vec::with_capacity(size_of::<Setup>());
     bytes.extend(MAGIC.to_ne_bytes());
     let numbers = [
@@ -116,12 +114,19 @@ pub fn write(folder: &Path, cpus: &[Cpu], manner: Manner) -> io::Result<()> {
         u32::from(manner.by_capacity),
         u32::from(manner.more_threads),
         cpus.len() as u32,
+        u32::from(manner.learns),
+        known.len() as u32,
     ];
     numbers.into_iter().for_each(|number| bytes.extend(number.to_ne_bytes()));
     for cpu in cpus {
         let CpuRow { number, kind, capacity } =
             CpuRow { number: cpu.number, kind: cpu.kind, capacity: cpu.capacity };
         [number, kind, capacity].into_iter().for_each(|field| bytes.extend(field.to_ne_bytes()));
+    }
+    bytes.resize(offset_of!(Setup, known_loop), 0);
+    for KnownRow { object, offset, trip, speeds } in known {
+        [object, offset, trip].into_iter().for_each(|field| bytes.extend(field.to_ne_bytes()));
+        speeds.into_iter().for_each(|speed| bytes.extend(speed.to_ne_bytes()));
     }
     bytes.resize(size_of::<Setup>(), 0);
     File::create(folder.join(SETUP))?.write_all(&bytes)

@@ -1,12 +1,15 @@
 //! What the library told of each process, after the program has ended.
 #![expect(unsafe_code, reason = "a file is read as what was mapped")]
 
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use goblin::elf::Elf;
+use goblin::elf::program_header::PT_LOAD;
+use goblin::elf::{Elf, Sym};
+use goblin::strtab::Strtab;
 
 pub use crate::layout::Note;
 use crate::layout::{
@@ -14,13 +17,14 @@ use crate::layout::{
 };
 pub use crate::phase::Phase;
 
-const NOTES: [Note; 6] = [
+const NOTES: [Note; 7] = [
     Note::Nested,
     Note::SeveralRoots,
     Note::OwnAffinity,
     Note::TooManyThreads,
     Note::TooManyRegions,
     Note::Teams,
+    Note::Elsewhere,
 ];
 const PHASES: [Phase; 10] = [
     Phase::Watched,
@@ -49,8 +53,15 @@ pub struct Told {
 /// A parallel region.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Region {
+    /// The object that it is in, as the process names it; may be cut off.
+    pub object: PathBuf,
+    /// Where in that object.
+    pub offset: u64,
     /// File and line, where the program has them; else the function, or an offset in an object.
+    /// Empty until [`name`] was called.
     pub place: String,
+    /// `;file;function;line;column;;`, as compilers write it, or nothing.
+    pub source: String,
     /// How often it was run.
     pub instances: u64,
     /// Threads of its team.
@@ -112,7 +123,10 @@ pub fn read(folder: &Path) -> io::Result<Vec<Told>> {
         if entry.file_name() == SETUP {
             continue;
         }
-        let process = entry.file_name().to_str().and_then(|name| name.parse().ok());
+        // The number of the process, and one that tells records of the same number apart.
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.split('.').next());
+        let process = number.and_then(|number| number.parse().ok());
         let Some(process) = process else { continue };
         all.extend(read_file(&entry.path(), process)?);
     }
@@ -160,44 +174,58 @@ impl RegionRow {
             _ => Schedule::Whole,
         };
         Region {
-            place: self.place(),
+            object: PathBuf::from(self.object.read()),
+            offset: get(&self.offset),
+            place: String::new(),
+            source: self.source.read(),
             instances: get(&self.instances),
             threads,
             loops: rows.filter_map(|(index, of)| of.read(schedule(index, of), threads)).collect(),
         }
     }
+}
 
-    fn place(&self) -> String {
-        let source = self.source.read();
-        let parts: Vec<&str> = source.split(';').collect();
-        if let [_, file, function, line, ..] = parts[..]
-            && file != "unknown"
-        {
-            let file = Path::new(file).file_name().unwrap_or_default().to_string_lossy();
-            return format!("{function} ({file}:{line})");
-        }
-        let object = PathBuf::from(self.object.read());
-        let offset = get(&self.offset);
-        let name = object.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        function_at(&object, offset).unwrap_or_else(|| format!("{name}+{offset:#x}"))
+/// Names the places of regions: each object is read once.
+pub fn name(told: &mut [Told]) {
+    let mut objects: HashMap<PathBuf, HashMap<u64, String>> = HashMap::new();
+    for region in told.iter_mut().flat_map(|process| &mut process.regions) {
+        region.place = region.in_source().unwrap_or_else(|| {
+            let functions = objects
+                .entry(region.object.clone())
+                .or_insert_with(|| functions(&region.object).unwrap_or_default());
+            let name = region.object.file_name().unwrap_or_default().to_string_lossy();
+            let offset = region.offset;
+            functions.get(&offset).cloned().unwrap_or_else(|| format!("{name}+{offset:#x}"))
+        });
     }
 }
 
-/// The function at an offset in an object, as its symbols have it.
-fn function_at(object: &Path, offset: u64) -> Option<String> {
+impl Region {
+    fn in_source(&self) -> Option<String> {
+        let parts: Vec<&str> = self.source.split(';').collect();
+        let [_, file, function, line, ..] = parts[..] else { return None };
+        let file = Path::new(file).file_name()?.to_string_lossy();
+        (file != "unknown").then(|| format!("{function} ({file}:{line})"))
+    }
+}
+
+/// The functions of an object that regions are in, by their offsets.
+fn functions(object: &Path) -> Option<HashMap<u64, String>> {
     let bytes = fs::read(object).ok()?;
     let elf = Elf::parse(&bytes).ok()?;
     // Objects at a fixed address count from there.
-    let first = elf.program_headers.iter().filter(|header| header.p_type == 1).map(|of| of.p_vaddr);
-    let address = offset + first.min().unwrap_or(0);
+    let loaded = elf.program_headers.iter().filter(|header| header.p_type == PT_LOAD);
+    let first = loaded.map(|header| header.p_vaddr).min().unwrap_or(0);
     let all = elf.syms.iter().map(|symbol| (symbol, &elf.strtab));
-    let found = all
-        .chain(elf.dynsyms.iter().map(|symbol| (symbol, &elf.dynstrtab)))
-        .find(|(symbol, _)| symbol.is_function() && symbol.st_value == address)?;
-    let name = found.1.get_at(found.0.st_name)?;
-    // What clang and GCC append to the name of the function that a region is in.
-    let stem = name.split(".omp_outlined").next().and_then(|name| name.split("._omp_fn").next());
-    stem.filter(|stem| !stem.is_empty()).map(str::to_owned)
+    let all = all.chain(elf.dynsyms.iter().map(|symbol| (symbol, &elf.dynstrtab)));
+    let named = |(symbol, names): (Sym, &Strtab<'_>)| {
+        let name = names.get_at(symbol.st_name).filter(|_| symbol.is_function())?;
+        // What clang and GCC append to the name of the function that a region is in.
+        let stem = name.split(".omp_outlined").next()?.split("._omp_fn").next()?;
+        let offset = symbol.st_value.checked_sub(first)?;
+        (!stem.is_empty()).then(|| (offset, stem.to_owned()))
+    };
+    Some(all.filter_map(named).collect())
 }
 
 impl LoopRow {

@@ -1,6 +1,7 @@
 //! Flags of `omp`.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
@@ -10,6 +11,8 @@ Examples:
   evenkeel omp -- ./program --its-flags
   evenkeel omp --explain -- ./program
   OMP_NUM_THREADS=8 evenkeel omp -- ./program
+  evenkeel omp --learn program.json -- ./program
+  evenkeel omp --use program.json -- ./program
   evenkeel omp --more-threads --explain -- ./compiled-by-gcc
   sudo evenkeel lab --slow 1=3 -- evenkeel omp --explain -- ./program
 
@@ -44,6 +47,13 @@ pub struct OmpArgs {
     /// This machine as a file [default: $EVENKEEL_MACHINE, else what `evenkeel detect` finds]
     #[arg(short, long, value_name = "FILE")]
     pub machine: Option<String>,
+    /// Write what was learned there, for --use. Regions are measured from their first run on, so
+    /// that programs that stay in one region can be learned from
+    #[arg(long, value_name = "FILE", conflicts_with = "by")]
+    pub learn: Option<PathBuf>,
+    /// Divide the loops that this file of --learn has, from their first run on
+    #[arg(long = "use", value_name = "FILE")]
+    pub profile: Option<PathBuf>,
     /// What shares go by
     #[arg(long, value_enum, default_value = "measured")]
     pub by: By,

@@ -57,16 +57,13 @@ impl Chunked {
                 } else if chunk > self.chunk + self.chunk / 2 && self.costs.windows < MOST_WINDOWS {
                     // Asking for each iteration took most of the time before.
                     self.chunk = chunk;
-                } else {
+                } else if self.costs.windows >= 2 {
                     self.phase = Phase::Frozen;
                 }
             }
-            Phase::Frozen => {
-                if self.costs.is_lost() {
-                    self.phase = Phase::Withdrawn;
-                }
-            }
-            Phase::Short
+            // What asking saves it saves for good.
+            Phase::Frozen
+            | Phase::Short
             | Phase::Balanced
             | Phase::Withdrawn
             | Phase::Few

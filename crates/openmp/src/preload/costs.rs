@@ -78,7 +78,7 @@ impl Costs {
     }
 
     /// Takes in an instance; says whether it had the loop, and ends a window. The first window is
-    /// the base of all that follows: it has two instances, if not more.
+    /// the base of all that follows: it has two executions, if not more.
     pub fn add(&mut self, samples: &[Sample], phase: Phase) -> bool {
         let cost = Cost::of(samples);
         if cost.executions == 0 {
@@ -88,7 +88,7 @@ impl Costs {
         self.window.add(cost);
         self.instances += 1;
         let is_full = self.window.makespan_ns >= WINDOW_NS || self.instances >= WINDOW_INSTANCES;
-        is_full && (phase != Phase::Watched || self.instances >= 2)
+        is_full && (phase != Phase::Watched || self.window.executions >= 2)
     }
 
     /// Mean of an execution in this window.
@@ -100,6 +100,17 @@ impl Costs {
     pub fn next_window(&mut self) {
         self.window = Cost::NONE;
         self.instances = 0;
+    }
+
+    /// Counts a window; true where `is_poor` has been true for some in a row.
+    pub fn counts_poor(&mut self, is_poor: bool) -> bool {
+        self.windows = self.windows.saturating_add(1);
+        self.strikes = if is_poor { self.strikes + 1 } else { 0 };
+        let is_enough = self.strikes >= STRIKES;
+        if is_enough {
+            self.strikes = 0;
+        }
+        is_enough
     }
 
     /// Counts a window with what is ours. True where it has not paid for some windows.

@@ -35,12 +35,11 @@ unsafe extern "C" fn GOMP_parallel(
     threads: c_uint,
     flags: c_uint,
 ) {
-    let runtime = runtime::of(function);
-    team::fork(&outlined(function), runtime, |package| {
+    team::fork(&outlined(function), |package| {
         let forked = Forked { package, data, trip: 0 };
         // SAFETY: the runtime's own function; `forked` lives until the team has joined.
         unsafe {
-            let call: Parallel = transmute(runtime.function(Name::GompParallel));
+            let call: Parallel = transmute(package.runtime.function(Name::GompParallel));
             call(body, &raw const forked, threads, flags);
         }
     });
@@ -98,8 +97,7 @@ macro_rules! parallel_dynamic {
             chunk: c_long,
             flags: c_uint,
         ) {
-            let runtime = runtime::of(function);
-            team::fork(&outlined(function), runtime, |package| {
+            team::fork(&outlined(function), |package| {
                 let trip = trip(start.into(), end.into(), step.into());
                 let is_open = chunk <= 1 && trip > 0;
                 let new = if is_open { package.chunk(trip) } else { None };
@@ -108,7 +106,7 @@ macro_rules! parallel_dynamic {
                 let forked = Forked { package, data, trip };
                 // SAFETY: as in `GOMP_parallel`.
                 unsafe {
-                    let call: ParallelLoop = transmute(runtime.function(Name::$name));
+                    let call: ParallelLoop = transmute(package.runtime.function(Name::$name));
                     call(body, &raw const forked, threads, start, end, step, chunk, flags);
                 }
             });

@@ -5,12 +5,12 @@
 //! they would. Where a loop is divided by speed, the bounds are then replaced.
 #![expect(unsafe_code, reason = "an interface of C")]
 
-use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::transmute;
+use std::ptr::null;
 
-use crate::runtime::{self, Name};
-use crate::team::{self, CURRENT, Current, Outlined, Package};
+use crate::runtime::{self, Name, Runtime};
+use crate::team::{self, CURRENT, Outlined, Package};
 use crate::trampoline::{Arguments, call_outlined};
 
 /// A static schedule without a chunk, and bits beside it (`nonmonotonic` and `monotonic`).
@@ -53,15 +53,14 @@ pub unsafe extern "C" fn fork_call(
 ///
 /// As `__kmpc_fork_call`.
 unsafe fn fork(location: *mut c_void, function: *const c_void, arguments: Arguments) {
-    let runtime = runtime::of(location);
-    // SAFETY: the text is the last field of what compilers describe a place by.
-    let source = unsafe { (*location.cast::<Location>()).source };
+    // SAFETY: the text is the last field of what compilers describe a place by, if they do.
+    let source = unsafe { location.cast::<Location>().as_ref() }.map_or(null(), |of| of.source);
     let of = Outlined { function, source, asks: true };
-    team::fork(&of, runtime, |package| {
+    team::fork(&of, |package| {
         let forked = Forked { package, arguments };
         // SAFETY: the runtime's own function; `forked` lives until the team has joined.
         unsafe {
-            let call: ForkCall = transmute(runtime.function(Name::ForkCall));
+            let call: ForkCall = transmute(package.runtime.function(Name::ForkCall));
             call(location, 1, outlined, &raw const forked);
         }
     });
@@ -90,8 +89,7 @@ unsafe extern "C" fn __kmpc_fork_call_if(
     // SAFETY: compiled code keeps to the interface, and so do we.
     unsafe {
         if condition == 0 {
-            let runtime = runtime::of(location);
-            let call: ForkCallIf = transmute(runtime.function(Name::ForkCallIf));
+            let call: ForkCallIf = transmute(runtime::of(function).function(Name::ForkCallIf));
             return team::outside(|| call(location, count, function, condition, argument));
         }
         // Only the first is read, but three may be loaded.
@@ -102,20 +100,19 @@ unsafe extern "C" fn __kmpc_fork_call_if(
     }
 }
 
-thread_local! {
-    /// Where this thread was before serialised regions, how many there are, one in the other.
-    static SERIALISED: Cell<(u32, Current)> = const { Cell::new((0, Current::NOWHERE)) };
+/// The runtime of this thread's team; outside of teams that of the object with this place in it.
+#[inline]
+fn here(location: *const c_void) -> &'static Runtime {
+    CURRENT.get().runtime.unwrap_or_else(|| runtime::of(location))
 }
 
 /// A region that one thread runs by itself, inside of another.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __kmpc_serialized_parallel(location: *mut c_void, gtid: i32) {
-    let (depth, outer) = SERIALISED.get();
-    let outer = if depth == 0 { CURRENT.replace(Current::NOWHERE) } else { outer };
-    SERIALISED.set((depth + 1, outer));
+    team::begin_serialised();
     // SAFETY: as above.
     unsafe {
-        let function = runtime::of(location).function(Name::SerializedParallel);
+        let function = here(location).function(Name::SerializedParallel);
         transmute::<*mut c_void, OfThread>(function)(location, gtid);
     }
 }
@@ -124,14 +121,10 @@ unsafe extern "C" fn __kmpc_serialized_parallel(location: *mut c_void, gtid: i32
 unsafe extern "C" fn __kmpc_end_serialized_parallel(location: *mut c_void, gtid: i32) {
     // SAFETY: as above.
     unsafe {
-        let function = runtime::of(location).function(Name::EndSerializedParallel);
+        let function = here(location).function(Name::EndSerializedParallel);
         transmute::<*mut c_void, OfThread>(function)(location, gtid);
     }
-    let (depth, outer) = SERIALISED.get();
-    SERIALISED.set((depth.saturating_sub(1), outer));
-    if depth == 1 {
-        CURRENT.set(outer);
-    }
+    team::end_serialised();
 }
 
 #[unsafe(no_mangle)]
@@ -139,9 +132,16 @@ unsafe extern "C" fn __kmpc_for_static_fini(location: *mut c_void, gtid: i32) {
     team::end_loop();
     // SAFETY: as above.
     unsafe {
-        let function = runtime::of(location).function(Name::ForStaticFini);
+        let function = here(location).function(Name::ForStaticFini);
         transmute::<*mut c_void, OfThread>(function)(location, gtid);
     }
+}
+
+/// Whether a place is that of sections, whose division into threads is left as it is.
+fn is_of_sections(location: *const c_void) -> bool {
+    const SECTIONS: i32 = 0x400;
+    // SAFETY: what compilers describe a place by, if they do.
+    unsafe { location.cast::<Location>().as_ref() }.is_some_and(|of| of.flags[1] & SECTIONS != 0)
 }
 
 macro_rules! for_static_init {
@@ -173,11 +173,11 @@ macro_rules! for_static_init {
             // SAFETY: compiled code keeps to the interface; regions live for good.
             unsafe {
                 let whole = (*lower, *upper);
-                let init: Init = transmute(runtime::of(location).function(Name::$name));
+                let init: Init = transmute(here(location).function(Name::$name));
                 init(location, gtid, schedule, last, lower, upper, stride, increment, chunk);
                 let mut at = CURRENT.get();
                 let Some(region) = at.region.as_ref() else { return };
-                if schedule & !MODIFIERS != STATIC {
+                if schedule & !MODIFIERS != STATIC || is_of_sections(location) {
                     return;
                 }
                 // Zero where there is nothing to do, and where the count does not fit the type.
@@ -261,7 +261,7 @@ macro_rules! dispatch {
             }
             // SAFETY: compiled code keeps to the interface.
             unsafe {
-                let init: Init = transmute(runtime::of(location).function(Name::$init_name));
+                let init: Init = transmute(here(location).function(Name::$init_name));
                 init(location, gtid, schedule, lower, upper, step, chunk);
             }
         }
@@ -285,7 +285,7 @@ macro_rules! dispatch {
             ) -> i32;
             // SAFETY: compiled code keeps to the interface.
             let more = unsafe {
-                let next: Next = transmute(runtime::of(location).function(Name::$next_name));
+                let next: Next = transmute(here(location).function(Name::$next_name));
                 next(location, gtid, last, lower, upper, stride)
             };
             if more == 0 {

@@ -15,6 +15,7 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"ek-omp\0\x01");
 
 pub const MAX_CPUS: usize = 1024;
 pub const MAX_KINDS: usize = 8;
+pub const MAX_KNOWN: usize = 2048;
 pub const MAX_REGIONS: usize = 512;
 /// Trip counts of one region that are learned, of static loops and of dynamic ones; further ones
 /// are left alone.
@@ -36,8 +37,34 @@ pub struct Setup {
     pub more_threads: u32,
     /// Rows in `cpu`.
     pub cpus: u32,
+    /// Whether a region is measured from its first run on, for a profile.
+    pub learns: u32,
+    /// Rows in `known`.
+    pub known: u32,
     /// In the order in which threads are placed: thread n belongs on the n-th.
     pub cpu: [CpuRow; MAX_CPUS],
+    /// What a profile has of the program's loops.
+    pub known_loop: [KnownRow; MAX_KNOWN],
+}
+
+/// A static loop that is divided by the speeds of a profile.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct KnownRow {
+    /// [`name_digest`] of the object's file name, and where in the object its region is.
+    pub object: u64,
+    pub offset: u64,
+    pub trip: u64,
+    /// Speed of each kind; zero where it is not known.
+    pub speeds: [u32; MAX_KINDS],
+}
+
+/// Tells the names of objects apart: FNV-1a of what is behind the last slash.
+pub fn name_digest(path: &[u8]) -> u64 {
+    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
+    name.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 /// A CPU that the program may use.
@@ -79,6 +106,8 @@ pub enum Note {
     TooManyRegions = 4,
     /// Regions of several teams.
     Teams = 5,
+    /// Another process places its threads.
+    Elsewhere = 6,
 }
 
 /// A parallel region: one outlined function.

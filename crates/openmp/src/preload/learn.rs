@@ -22,19 +22,31 @@ const PROMISED: f64 = 0.03;
 /// Ours.
 const STEADY: f64 = 0.01;
 const MOST_WINDOWS: u32 = 6;
+/// Frozen shares that others would be better than by this part of the time, window after window,
+/// are given up; and how often. Ours.
+const POOR: f64 = 0.1;
+const MOST_AGAIN: u32 = 4;
 
 #[derive(Debug)]
 pub struct Loop {
     pub phase: Phase,
     pub trip: u64,
     pub costs: Costs,
+    /// Times that frozen shares were given up.
+    again: u32,
     /// Nanoseconds and iterations in this window.
     by_kind: [(u64, u64); MAX_KINDS],
 }
 
 impl Loop {
     pub const fn new(trip: u64) -> Self {
-        Self { phase: Phase::Watched, trip, costs: Costs::new(), by_kind: [(0, 0); MAX_KINDS] }
+        Self {
+            phase: Phase::Watched,
+            trip,
+            costs: Costs::new(),
+            again: 0,
+            by_kind: [(0, 0); MAX_KINDS],
+        }
     }
 
     /// Takes in an instance of the region: what each thread did, on which kind of core. Says
@@ -52,12 +64,13 @@ impl Loop {
         }
         let is_changed = match self.phase {
             Phase::Watched => self.after_watching(kinds, counts),
-            Phase::Applied | Phase::Frozen => {
+            Phase::Applied => {
                 if self.costs.is_lost() {
                     self.phase = Phase::Withdrawn;
                 }
                 self.phase == Phase::Applied && self.adjust(kinds, counts)
             }
+            Phase::Frozen => self.look_again(kinds, counts),
             Phase::Short
             | Phase::Balanced
             | Phase::Withdrawn
@@ -112,10 +125,33 @@ impl Loop {
         true
     }
 
+    /// A frozen loop: its work may have grown, so that it is compared with what equal shares would
+    /// take by the speeds of this window. Where other shares would be much better, it is applied
+    /// anew, a few times in all.
+    fn look_again(&mut self, kinds: &[u8], counts: &mut [u64]) -> bool {
+        let Some(speeds) = self.speeds(kinds) else { return false };
+        let threads = kinds.len() as u64;
+        let same: Vec<u64> = (0..threads).map(|thread| equal(self.trip, threads, thread)).collect();
+        let mut best = vec![0; counts.len()];
+        divide(self.trip, &speeds, &mut best);
+        let (ours, best_takes) = (makespan(&speeds, counts), makespan(&speeds, &best));
+        let is_poor = best_takes < (1.0 - POOR) * ours;
+        if !self.costs.counts_poor(is_poor) {
+            return false;
+        }
+        if makespan(&speeds, &same) <= (1.0 + PROMISED) * best_takes || self.again >= MOST_AGAIN {
+            self.phase = Phase::Withdrawn;
+            return false;
+        }
+        self.again += 1;
+        counts.copy_from_slice(&best);
+        true
+    }
+
     /// Iterations in a nanosecond, by thread; none where a kind has done nothing.
     fn speeds(&self, kinds: &[u8]) -> Option<Vec<f64>> {
         let speed = |&kind: &u8| {
-            let (ns, iterations) = self.by_kind[usize::from(kind)];
+            let (ns, iterations) = *self.by_kind.get(usize::from(kind))?;
             (iterations > 0).then(|| iterations as f64 / ns.max(1) as f64)
         };
         kinds.iter().map(speed).collect()
@@ -163,6 +199,18 @@ mod tests {
         let (mut of, mut counts) = (Loop::new(3), [0; 2]);
         runs(&mut of, &mut counts, 1e7, 3.0, 10);
         assert_eq!(of.phase, Phase::Few);
+    }
+
+    #[test]
+    fn shares_that_hold_are_kept_when_the_work_grows_and_given_up_when_speeds_change() {
+        let (mut of, mut counts) = (Loop::new(1000), [0; 2]);
+        runs(&mut of, &mut counts, 10_000.0, 3.0, 10);
+        runs(&mut of, &mut counts, 40_000.0, 3.0, 20);
+        assert_eq!((of.phase, counts), (Phase::Frozen, [750, 250]));
+        runs(&mut of, &mut counts, 40_000.0, 1.5, 20);
+        assert_eq!((of.phase, counts), (Phase::Frozen, [600, 400]));
+        runs(&mut of, &mut counts, 40_000.0, 1.0, 20);
+        assert_eq!(of.phase, Phase::Withdrawn);
     }
 
     #[test]

@@ -1,48 +1,83 @@
 //! Where threads run: thread n of a team on the n-th CPU of the set-up.
 //!
-//! A thread is bound when it comes to a region, and keeps its place between regions. What it starts
-//! meanwhile must not inherit that: before it starts a thread or a program its mask is given back
-//! ([`release`]), and what asks for the mask is told the one from before. A program that sets masks
-//! itself knows better: all threads are given theirs back, for good.
+//! A thread is bound when it comes to a region with something to divide. The thread that forks is
+//! given its mask back when the region ends, so that serial work, and what it starts, is where it
+//! would be without us. The others do nothing between regions, and are given theirs back after some
+//! regions with nothing to divide.
+//!
+//! One process of a user places its threads at a time: two would put theirs on the same cores. A
+//! program that sets masks itself knows better, and is left alone from then on.
 
 use std::cell::Cell;
-use std::ffi::c_int;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::fs::File;
+use std::mem::forget;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::layout::{MAX_CPUS, Note};
+use crate::layout::Note;
 use crate::process;
 use crate::sys::{self, Mask};
 
-thread_local! {
-    /// The mask from before, where this thread is bound.
-    static BEFORE: Cell<Option<Mask>> = const { Cell::new(None) };
-    /// The CPU that it is bound to, by place in the set-up, and one more; zero where it is not.
-    static BOUND: Cell<u32> = const { Cell::new(0) };
+/// Where this thread is bound.
+#[derive(Clone, Copy)]
+struct Bound {
+    /// Its place in the set-up.
+    place: u32,
+    /// The mask from before.
+    before: Mask,
 }
 
-static GIVEN_UP: AtomicBool = AtomicBool::new(false);
-/// Threads that are bound, by place; zero where none is.
-static THREADS: [AtomicI32; MAX_CPUS] = [const { AtomicI32::new(0) }; MAX_CPUS];
-/// The mask that the first of them had.
-static ORIGINAL: [AtomicU64; sys::MASK_WORDS] = [const { AtomicU64::new(0) }; sys::MASK_WORDS];
+thread_local! {
+    static BOUND: Cell<Option<Bound>> = const { Cell::new(None) };
+    /// Regions with nothing to divide that this thread has come to since.
+    static IDLE: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Whether threads are placed.
+static PLACES: AtomicBool = AtomicBool::new(false);
+/// Whether the program sets masks.
+static SETS: AtomicBool = AtomicBool::new(false);
+
+/// File beside the library: held by the process that places its threads.
+const LOCK: &str = "lock";
+/// Variables with which a user places threads.
+const PLACED_BY: [&str; 5] =
+    ["OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY", "KMP_HW_SUBSET"];
+/// Regions with nothing to divide, after which a thread gets its mask back. Ours.
+const MOST_IDLE: u32 = 64;
 
 /// Kind of core that is not known.
 pub const NO_KIND: u8 = u8::MAX;
 
-/// Puts this thread where thread `n` belongs.
-#[inline]
-pub fn put(n: u32) {
-    if BOUND.get() != n + 1 && process::setup().places != 0 && !GIVEN_UP.load(Ordering::Relaxed) {
-        bind(n);
+/// At the first region: whether threads are to be placed.
+pub fn begin() {
+    let wanted = process::setup().places != 0
+        && !SETS.load(Ordering::Relaxed)
+        && !PLACED_BY.into_iter().any(process::is_set);
+    if !wanted {
+        return;
+    }
+    match process::file(LOCK) {
+        Some(lock) if lock.try_lock().is_ok() => {
+            // Held to the end of the process.
+            forget::<File>(lock);
+            PLACES.store(true, Ordering::Relaxed);
+        }
+        _ => process::note(Note::Elsewhere),
     }
 }
 
-/// The kind of core that this thread, the n-th of its team, is on.
-pub fn kind(n: u32) -> u8 {
-    if BOUND.get() == n + 1 && !GIVEN_UP.load(Ordering::Relaxed) {
-        return process::setup().cpu[n as usize].kind as u8;
+/// Whether threads are placed.
+pub fn places() -> bool {
+    PLACES.load(Ordering::Relaxed)
+}
+
+/// Puts this thread where thread `n` belongs.
+#[inline]
+pub fn put(n: u32) {
+    if places() && BOUND.get().is_none_or(|bound| bound.place != n) {
+        bind(n);
     }
-    seen()
+    IDLE.set(0);
 }
 
 #[cold]
@@ -51,26 +86,51 @@ fn bind(n: u32) {
     if n >= setup.cpus {
         return;
     }
-    let before = BEFORE.get().or_else(|| sys::affinity(0));
-    let number = setup.cpu[n as usize].number as usize;
-    let mut mask = [0; sys::MASK_WORDS];
-    mask[number / 64] = 1 << (number % 64);
+    let before = BOUND.get().map(|bound| bound.before).or_else(|| sys::affinity(0));
     let Some(before) = before else { return };
-    if before[number / 64] & mask[number / 64] == 0 || !sys::set_affinity(0, &mask) {
-        return;
+    let mask = mask_of(n);
+    let is_allowed = before.iter().zip(mask).all(|(before, word)| before & word == word);
+    if is_allowed && sys::set_affinity(0, &mask) {
+        BOUND.set(Some(Bound { place: n, before }));
     }
-    for (word, of) in ORIGINAL.iter().zip(before) {
-        word.fetch_or(of, Ordering::Relaxed);
-    }
-    BEFORE.set(Some(before));
-    BOUND.set(n + 1);
-    THREADS[n as usize].store(sys::thread_id(), Ordering::Relaxed);
 }
 
-/// The kind of the CPUs in this thread's own mask, where they are all of one.
-fn seen() -> u8 {
-    let Some(mask) = sys::affinity(0) else { return NO_KIND };
+fn mask_of(place: u32) -> Mask {
+    let number = process::setup().cpu[place as usize].number as usize;
+    let mut mask = [0; sys::MASK_WORDS];
+    mask[number / 64] = 1 << (number % 64);
+    mask
+}
+
+/// This thread comes to a region with nothing to divide.
+#[inline]
+pub fn put_nowhere() {
+    if BOUND.get().is_some() {
+        IDLE.set(IDLE.get() + 1);
+        if IDLE.get() > MOST_IDLE {
+            leave();
+        }
+    }
+}
+
+/// Gives this thread its mask back.
+pub fn leave() {
+    let Some(bound) = BOUND.take() else { return };
+    // Where the program sets masks it may have set this one.
+    let is_ours = !SETS.load(Ordering::Relaxed) || sys::affinity(0) == Some(mask_of(bound.place));
+    if is_ours {
+        sys::set_affinity(0, &bound.before);
+    }
+}
+
+/// The kind of core that this thread, the n-th of its team, is on; where it is not bound, that of
+/// the CPUs in its mask, if they are all of one.
+pub fn kind(n: u32) -> u8 {
     let setup = process::setup();
+    if BOUND.get().is_some_and(|bound| bound.place == n) {
+        return setup.cpu[n as usize].kind as u8;
+    }
+    let Some(mask) = sys::affinity(0) else { return NO_KIND };
     let mut kind = NO_KIND;
     for cpu in &setup.cpu[..setup.cpus as usize] {
         let number = cpu.number as usize;
@@ -85,38 +145,12 @@ fn seen() -> u8 {
     kind
 }
 
-/// Gives this thread its mask back, until it comes to a region again.
-pub extern "C" fn release() {
-    if BOUND.get() == 0 {
-        return;
-    }
-    BOUND.set(0);
-    if let Some(before) = BEFORE.take() {
-        sys::set_affinity(0, &before);
-    }
-}
-
-/// The mask that this thread had, where it is bound.
-pub fn before(thread: c_int) -> Option<Mask> {
-    let is_own = thread == 0 || thread == sys::thread_id();
-    let is_bound = is_own && BOUND.get() != 0 && !GIVEN_UP.load(Ordering::Relaxed);
-    if is_bound { BEFORE.get() } else { None }
-}
-
-/// Gives all threads their masks back for good: something else places them.
-#[cold]
+/// The program sets a mask. Before its first region that says where its threads are; after it, an
+/// instance at work keeps the shares that it has, and the next one is the runtime's.
 pub fn give_up() {
-    if GIVEN_UP.swap(true, Ordering::Relaxed) || !process::is_on() {
-        return;
-    }
-    process::note(Note::OwnAffinity);
-    // An instance at work keeps the shares that it has; the next one is the runtime's.
-    process::end();
-    let mask: Mask = std::array::from_fn(|word| ORIGINAL[word].load(Ordering::Relaxed));
-    for thread in &THREADS {
-        let thread = thread.swap(0, Ordering::Relaxed);
-        if thread != 0 {
-            sys::set_affinity(thread, &mask);
-        }
+    SETS.store(true, Ordering::Relaxed);
+    if process::is_on() {
+        process::note(Note::OwnAffinity);
+        process::end();
     }
 }

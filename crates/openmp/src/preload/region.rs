@@ -7,7 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use crate::chunks::Chunked;
 use crate::costs::{Cost, Costs, Sample};
-use crate::layout::{CostRow, LoopRow, MAX_DYNAMIC, MAX_KINDS, MAX_LOOPS, MAX_STATIC, RegionRow};
+use crate::layout::{
+    CostRow, KnownRow, LoopRow, MAX_DYNAMIC, MAX_KINDS, MAX_KNOWN, MAX_LOOPS, MAX_STATIC,
+    RegionRow, name_digest,
+};
 use crate::learn::Loop;
 use crate::phase::Phase;
 use crate::shares::divide;
@@ -81,6 +84,8 @@ pub struct Region {
     instances: AtomicU64,
     is_idle: AtomicBool,
     by_capacity: bool,
+    /// Of a profile: the loops of this region.
+    known: Vec<&'static KnownRow>,
     row: &'static RegionRow,
 }
 
@@ -121,6 +126,7 @@ impl Region {
             instances: AtomicU64::new(0),
             is_idle: AtomicBool::new(false),
             by_capacity: process::setup().by_capacity != 0,
+            known: known(row),
             row,
         }
     }
@@ -133,8 +139,10 @@ impl Region {
 
     /// A thread of the team comes: it is put where it belongs.
     #[inline]
-    pub fn enter(&self, thread: u32) {
-        place::put(thread);
+    pub fn enter(&self, thread: u32, is_placed: bool) {
+        if is_placed {
+            place::put(thread);
+        }
         let kind = &self.kinds[thread as usize];
         if kind.load(Ordering::Relaxed) == NO_KIND {
             kind.store(u32::from(place::kind(thread)), Ordering::Relaxed);
@@ -158,15 +166,22 @@ impl Region {
                 let (from, to) = (bounds[at.thread as usize], bounds[at.thread as usize + 1]);
                 Some((from, to - from))
             }
-            WATCHED if self.by_capacity => Some(self.given(at.thread, trip)?),
-            // The first instance touches memory for the first time: it is not measured.
-            WATCHED if self.instances.load(Ordering::Relaxed) > 0 => None,
+            WATCHED if self.by_capacity || !self.known.is_empty() => self.given(at.thread, trip),
+            WATCHED => None,
             _ => return None,
         };
-        at.timed = &raw const slot.timed[at.thread as usize];
-        at.iterations = range.map_or(own, |(_, count)| count);
-        at.since_ns = sys::now_ns();
+        // The first instance touches memory for the first time: it is not measured.
+        if range.is_some() || self.is_measured() {
+            at.timed = &raw const slot.timed[at.thread as usize];
+            at.iterations = range.map_or(own, |(_, count)| count);
+            at.since_ns = sys::now_ns();
+        }
         range
+    }
+
+    #[inline]
+    fn is_measured(&self) -> bool {
+        self.instances.load(Ordering::Relaxed) > 0 || process::setup().learns != 0
     }
 
     /// A thread comes to a dynamic loop of `trip` iterations that has no chunk of its own: the
@@ -209,23 +224,45 @@ impl Region {
         }
     }
 
-    /// The range of a thread by the capacities of the CPUs that threads are placed on; none where
-    /// there are too few iterations. In the first instance alone: each thread computes the same.
+    /// The range of a thread by speeds that were given: its first iteration and how many. None where
+    /// there are none for this loop. In the first instance alone: each thread computes the same.
     #[cold]
     fn given(&self, thread: u32, trip: u64) -> Option<(u64, u64)> {
-        if trip < 2 * u64::from(self.threads) {
+        let mut counts = vec![0; self.threads as usize];
+        if !place::places() || !self.divide_by_given(trip, None, &mut counts) {
             return None;
         }
-        let mut counts = vec![0; self.threads as usize];
-        self.divide_by_capacity(trip, &mut counts);
         let thread = thread as usize;
         Some((counts[..thread].iter().sum(), counts[thread]))
     }
 
-    fn divide_by_capacity(&self, trip: u64, counts: &mut [u64]) {
-        let cpus = &process::setup().cpu[..self.threads as usize];
-        let speeds: Vec<f64> = cpus.iter().map(|cpu| f64::from(cpu.capacity)).collect();
+    /// By the profile, or by capacity. Kinds are those that threads said, or where they are not
+    /// known yet those of the CPUs that they are placed on. Says whether this loop is known, and
+    /// has enough iterations.
+    fn divide_by_given(&self, trip: u64, kinds: Option<&[u8]>, counts: &mut [u64]) -> bool {
+        if trip < 2 * u64::from(self.threads) {
+            return false;
+        }
+        let setup = process::setup();
+        let known = self.known.iter().find(|known| known.trip == trip);
+        let capacity = |kind: u32| {
+            let of_kind = setup.cpu[..setup.cpus as usize].iter().find(|cpu| cpu.kind == kind);
+            of_kind.map_or(0, |cpu| cpu.capacity)
+        };
+        let speed = |thread: usize| {
+            let kind = kinds.map_or(setup.cpu[thread].kind, |kinds| kinds[thread].into());
+            let speed = match known {
+                Some(known) => known.speeds.get(kind as usize).copied().unwrap_or(0),
+                None => capacity(kind),
+            };
+            f64::from(speed)
+        };
+        let speeds: Vec<f64> = (0..self.threads as usize).map(speed).collect();
+        if known.is_none() && !self.by_capacity || speeds.contains(&0.0) {
+            return false;
+        }
         divide(trip, &speeds, counts);
+        true
     }
 
     /// After an instance, in the thread that forked: moves the loops on.
@@ -293,18 +330,29 @@ impl Region {
     #[cold]
     fn begin_static(&self, shares: &mut Shares, trip: u64, kinds: &[u8]) {
         shares.of = Loop::new(trip);
-        if self.by_capacity {
-            if trip < 2 * u64::from(self.threads) {
-                shares.of.phase = Phase::Few;
-                return;
-            }
+        if self.divide_by_given(trip, Some(kinds), &mut shares.counts) {
             shares.of.phase = Phase::Given;
-            self.divide_by_capacity(trip, &mut shares.counts);
             shares.bound();
+        } else if self.by_capacity && kinds.iter().all(|&kind| usize::from(kind) < MAX_KINDS) {
+            shares.of.phase = Phase::Few;
         } else if kinds.iter().any(|&kind| usize::from(kind) >= MAX_KINDS) {
             shares.of.phase = Phase::Unplaced;
         }
     }
+}
+
+/// The loops of a region in the profile.
+fn known(row: &RegionRow) -> Vec<&'static KnownRow> {
+    let setup = process::setup();
+    let rows = &setup.known_loop[..(setup.known as usize).min(MAX_KNOWN)];
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let path: Vec<u8> = row.object.0.iter().map(|byte| byte.load(Ordering::Relaxed)).collect();
+    let end = path.iter().position(|&byte| byte == 0).unwrap_or(path.len());
+    let object = name_digest(&path[..end]);
+    let offset = row.offset.load(Ordering::Relaxed);
+    rows.iter().filter(|known| known.object == object && known.offset == offset).collect()
 }
 
 const _: () = assert!(MAX_LOOPS == MAX_STATIC + MAX_DYNAMIC + 1);

@@ -1,13 +1,13 @@
 //! The OpenMP runtimes of the process: what calls are passed on to.
 //!
-//! There may be several, one a library that brings its own. Which is meant is known from an
-//! address in the calling object.
+//! There may be several, one a library that brings its own. Which is meant is known from the team
+//! that a thread is in, and outside of teams from an address in the calling object.
 #![expect(unsafe_code, reason = "functions found by name")]
 
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::transmute;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use crate::sys;
 
@@ -84,111 +84,124 @@ const NAMES: [&CStr; 31] = [
     c"GOMP_loop_ull_nonmonotonic_dynamic_next",
 ];
 
-/// Functions of one runtime, each looked up when it is first needed.
+/// Functions of one runtime, as one object sees them. Looked up all at once, by a thread that is in
+/// no region: a look-up takes the loader's lock, which may be held by a thread that waits for this
+/// team in a constructor.
 pub struct Runtime {
-    /// An address in the object that calls it.
-    caller: AtomicPtr<c_void>,
     functions: [AtomicPtr<c_void>; NAMES.len()],
 }
 
 impl Runtime {
     const fn new() -> Self {
-        let caller = AtomicPtr::new(null_mut());
-        Self { caller, functions: [const { AtomicPtr::new(null_mut()) }; NAMES.len()] }
+        Self { functions: [const { AtomicPtr::new(null_mut()) }; NAMES.len()] }
     }
 
-    /// The function of that name, as the calling object sees it. Ends the process where there is
-    /// none: the object calls what nothing defines, which the loader would have said.
+    /// The function of that name. Ends the process where there is none: an object calls what nothing
+    /// defines, which the loader would have said.
     #[inline]
     pub fn function(&self, name: Name) -> *mut c_void {
-        let known = self.functions[name as usize].load(Ordering::Acquire);
-        if !known.is_null() { known } else { self.look_up(name) }
+        let known = self.functions[name as usize].load(Ordering::Relaxed);
+        if !known.is_null() { known } else { missing(name) }
     }
 
-    #[cold]
-    fn look_up(&self, name: Name) -> *mut c_void {
-        let symbol = NAMES[name as usize];
-        let mut found = sys::seen_from(self.caller.load(Ordering::Relaxed), symbol);
-        // An object that is not linked with its runtime has it from the global scope; what it finds
-        // there first is this library.
-        if found.is_null() || is_ours(found) {
-            found = sys::next(symbol);
+    /// As the loader does: what all objects see, then what this one is linked with.
+    fn look_up(&self, caller: *const c_void) {
+        for (function, symbol) in self.functions.iter().zip(NAMES) {
+            let mut found = sys::next(symbol);
+            if found.is_null() {
+                found = sys::seen_from(caller, symbol);
+            }
+            function.store(found, Ordering::Relaxed);
         }
-        if found.is_null() {
-            eprintln!(
-                "evenkeel omp: {} is called, and no library of the process has it",
-                symbol.to_string_lossy()
-            );
-            std::process::abort();
-        }
-        self.functions[name as usize].store(found, Ordering::Release);
-        found
     }
 
-    /// A function that takes nothing and gives a number.
+    /// A function that takes nothing and gives a number; 1 where the runtime has none.
     pub fn count(&self, name: Name) -> c_int {
+        let function = self.functions[name as usize].load(Ordering::Relaxed);
+        if function.is_null() {
+            return 1;
+        }
         // SAFETY: those of the names that are asked for so are of this form.
-        unsafe { transmute::<*mut c_void, Count>(self.function(name))() }
+        unsafe { transmute::<*mut c_void, Count>(function)() }
     }
 }
 
-fn is_ours(address: *const c_void) -> bool {
-    let here = is_ours as *const c_void;
-    match (sys::object_of(address), sys::object_of(here)) {
-        (Some(of), Some(ours)) => of.base == ours.base,
-        _ => false,
-    }
+#[cold]
+fn missing(name: Name) -> ! {
+    let symbol = NAMES[name as usize].to_string_lossy();
+    eprintln!("evenkeel omp: {symbol} is called, and no library of the process has it");
+    std::process::abort();
 }
 
-/// Runtimes that are told apart, by the objects that call them.
+/// Objects that are told apart.
 const MOST: usize = 512;
 
 struct Caller {
     /// First address of the object; zero where there is none yet.
     base: AtomicUsize,
+    /// True once its functions have been looked up.
+    is_ready: AtomicBool,
     runtime: Runtime,
 }
 
-static CALLERS: [Caller; MOST] =
-    [const { Caller { base: AtomicUsize::new(0), runtime: Runtime::new() } }; MOST];
+static CALLERS: [Caller; MOST] = [const {
+    Caller { base: AtomicUsize::new(0), is_ready: AtomicBool::new(false), runtime: Runtime::new() }
+}; MOST];
 
-/// Call sites seen, and whose they are: a table of addresses, each with an index into [`CALLERS`].
-const SITES: usize = 4096;
+/// Addresses seen, each with one more than an index into [`CALLERS`].
+const SITES: usize = 1 << 14;
+const PROBES: usize = 16;
 static SITE: [AtomicUsize; SITES] = [const { AtomicUsize::new(0) }; SITES];
-static OWNER: [AtomicUsize; SITES] = [const { AtomicUsize::new(0) }; SITES];
+static OWNER: [AtomicU32; SITES] = [const { AtomicU32::new(0) }; SITES];
 
 /// The runtime of the object that has this address in it.
 pub fn of(address: *const c_void) -> &'static Runtime {
-    let slot = (address as usize >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as usize)
-        >> (usize::BITS - SITES.ilog2());
-    if SITE[slot].load(Ordering::Acquire) == address as usize {
-        return &CALLERS[OWNER[slot].load(Ordering::Relaxed)].runtime;
+    if address.is_null() {
+        return last();
     }
-    let owner = find(address);
-    // One address a slot, for good: the owner is written before the address is.
-    if SITE[slot].compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok() {
-        OWNER[slot].store(owner, Ordering::Relaxed);
-        SITE[slot].store(address as usize, Ordering::Release);
+    let first = (address as u64 >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - SITES.ilog2());
+    for slot in (0..PROBES).map(|probe| (first as usize + probe) % SITES) {
+        let known = SITE[slot].load(Ordering::Relaxed);
+        if known == address as usize {
+            let owner = OWNER[slot].load(Ordering::Acquire);
+            if owner != 0 {
+                return &CALLERS[owner as usize - 1].runtime;
+            }
+            break;
+        }
+        if known == 0 {
+            let owner = find(address);
+            let claimed = SITE[slot].compare_exchange(
+                0,
+                address as usize,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
+            if claimed.is_ok() {
+                OWNER[slot].store(owner as u32 + 1, Ordering::Release);
+            }
+            return &CALLERS[owner].runtime;
+        }
     }
-    &CALLERS[owner].runtime
+    &CALLERS[find(address)].runtime
 }
 
 #[cold]
 fn find(address: *const c_void) -> usize {
     let base = sys::object_of(address).map_or(1, |object| object.base.max(1));
-    for (index, caller) in CALLERS.iter().enumerate() {
-        let known = match caller.base.compare_exchange(0, base, Ordering::AcqRel, Ordering::Acquire)
-        {
-            Ok(_) => base,
-            Err(known) => known,
-        };
-        if known == base {
-            caller.runtime.caller.store(address.cast_mut(), Ordering::Relaxed);
-            return index;
-        }
-    }
+    let is_own = |caller: &Caller| {
+        let claimed = caller.base.compare_exchange(0, base, Ordering::Relaxed, Ordering::Relaxed);
+        claimed.is_ok() || claimed == Err(base)
+    };
     // More objects than there is room for share the last one's.
-    MOST - 1
+    let index = CALLERS.iter().position(is_own).unwrap_or(MOST - 1);
+    let caller = &CALLERS[index];
+    if !caller.is_ready.load(Ordering::Acquire) {
+        // Twice is no harm: both find the same.
+        caller.runtime.look_up(address);
+        caller.is_ready.store(true, Ordering::Release);
+    }
+    index
 }
 
 /// For calls that say nothing of where they come from: the runtime that last began a region.
@@ -199,8 +212,9 @@ pub fn begins(runtime: &'static Runtime) {
     LAST.store(std::ptr::from_ref(runtime).cast_mut(), Ordering::Release);
 }
 
-/// The runtime that last began a region; the program's own before there is one.
+/// The runtime that last began a region; what all objects see before there is one.
 pub fn last() -> &'static Runtime {
     // SAFETY: all are static.
-    unsafe { LAST.load(Ordering::Acquire).as_ref() }.unwrap_or(&CALLERS[MOST - 1].runtime)
+    let last = unsafe { LAST.load(Ordering::Acquire).as_ref() };
+    last.unwrap_or_else(|| &CALLERS[find(of as *const c_void)].runtime)
 }

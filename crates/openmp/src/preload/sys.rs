@@ -22,6 +22,7 @@ struct DlInfo {
 unsafe extern "C" {
     fn dlsym(handle: *mut c_void, symbol: *const c_char) -> *mut c_void;
     fn dlopen(file: *const c_char, flags: c_int) -> *mut c_void;
+    fn dlclose(handle: *mut c_void) -> c_int;
     fn dladdr(address: *const c_void, info: *mut DlInfo) -> c_int;
     fn syscall(number: c_long, ...) -> c_long;
     fn pthread_atfork(
@@ -29,7 +30,8 @@ unsafe extern "C" {
         parent: Option<extern "C" fn()>,
         child: Option<extern "C" fn()>,
     ) -> c_int;
-    fn gettid() -> c_int;
+    fn posix_fallocate(file: c_int, from: i64, length: i64) -> c_int;
+    fn getrlimit(which: c_int, limits: *mut [u64; 2]) -> c_int;
     fn mmap(
         at: *mut c_void,
         length: usize,
@@ -39,6 +41,12 @@ unsafe extern "C" {
         offset: i64,
     ) -> *mut c_void;
 }
+
+/// For opening files: a symbolic link is none.
+#[cfg(target_arch = "x86_64")]
+pub const NO_FOLLOW: c_int = 0o400_000;
+#[cfg(target_arch = "aarch64")]
+pub const NO_FOLLOW: c_int = 0o100_000;
 
 #[cfg(target_arch = "x86_64")]
 const SET_AFFINITY: c_long = 203;
@@ -59,11 +67,16 @@ pub fn next(symbol: &CStr) -> *mut c_void {
 /// with. For objects that are loaded with RTLD_LOCAL, whose runtime [`next`] does not find.
 pub fn seen_from(address: *const c_void, symbol: &CStr) -> *mut c_void {
     let Some(object) = object_of(address) else { return std::ptr::null_mut() };
-    // SAFETY: the name is that of a loaded object; RTLD_NOLOAD loads nothing. The count of handles
-    // goes up by one for the rest of the process, which keeps the pointers found valid.
+    // SAFETY: the name is that of a loaded object; RTLD_NOLOAD loads nothing, and the handle is given
+    // back.
     unsafe {
         let handle = dlopen(object.file.as_ptr(), RTLD_LAZY | RTLD_NOLOAD);
-        if handle.is_null() { handle } else { dlsym(handle, symbol.as_ptr()) }
+        if handle.is_null() {
+            return handle;
+        }
+        let found = dlsym(handle, symbol.as_ptr());
+        dlclose(handle);
+        found
     }
 }
 
@@ -87,9 +100,17 @@ pub fn object_of(address: *const c_void) -> Option<Object> {
     }
 }
 
-pub fn thread_id() -> c_int {
-    // SAFETY: no conditions.
-    unsafe { gettid() }
+/// Gives a file this length, with all of its room: a page that could not be had later would end the
+/// process. Says whether it could.
+pub fn make_room(file: c_int, length: usize) -> bool {
+    const FILE_SIZE: c_int = 1;
+    let mut limits = [0; 2];
+    // SAFETY: the buffer is two numbers, as the interface has it.
+    unsafe {
+        getrlimit(FILE_SIZE, &mut limits) == 0
+            && limits[0] >= length as u64
+            && posix_fallocate(file, 0, length as i64) == 0
+    }
 }
 
 /// The CPUs that a thread may use; 0 is the caller. By the system call: what is exported under the
@@ -104,6 +125,14 @@ pub fn affinity(thread: c_int) -> Option<Mask> {
 pub fn set_affinity(thread: c_int, mask: &Mask) -> bool {
     // SAFETY: as above.
     unsafe { syscall(SET_AFFINITY, thread, size_of::<Mask>(), mask.as_ptr()) == 0 }
+}
+
+pub fn user() -> u32 {
+    unsafe extern "C" {
+        fn geteuid() -> u32;
+    }
+    // SAFETY: no conditions.
+    unsafe { geteuid() }
 }
 
 pub fn in_child(run: extern "C" fn()) {

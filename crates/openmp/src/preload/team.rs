@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering}
 use crate::layout::{MAX_REGIONS, Note, RegionRow, Text};
 use crate::region::{NOT_TIMED, Region, Timed};
 use crate::runtime::{self, Name, Runtime};
-use crate::{process, sys};
+use crate::{place, process, sys};
 
 /// Where this thread is.
 #[derive(Clone, Copy)]
@@ -50,6 +50,10 @@ thread_local! {
     pub static CURRENT: Cell<Current> = const { Cell::new(Current::NOWHERE) };
     /// Whether this thread is in a region of ours or of another's: a fork here is a nested one.
     static INSIDE: Cell<bool> = const { Cell::new(false) };
+    /// Serialised regions in this instance, one in the other.
+    static SERIALISED: Cell<u32> = const { Cell::new(0) };
+    /// Where this thread was before the first of them.
+    static AROUND: Cell<Current> = const { Cell::new(Current::NOWHERE) };
 }
 
 /// A loop ends in this thread.
@@ -87,9 +91,10 @@ pub struct Outlined {
 }
 
 /// Around a fork: what `fork` hands to the runtime, and what is learned after it.
-pub fn fork<R>(of: &Outlined, runtime: &'static Runtime, fork: impl FnOnce(&Package) -> R) -> R {
+pub fn fork<R>(of: &Outlined, fork: impl FnOnce(&Package) -> R) -> R {
     static IS_BUSY: AtomicBool = AtomicBool::new(false);
 
+    let runtime = runtime::of(of.function);
     let mut package = Package {
         function: of.function,
         runtime,
@@ -117,6 +122,7 @@ pub fn fork<R>(of: &Outlined, runtime: &'static Runtime, fork: impl FnOnce(&Pack
         package.is_placed = of.asks || process::setup().more_threads != 0;
     }
     let result = fork(&package);
+    place::leave();
     if let Some(entry) = package.entry {
         entry.after(package.threads.load(Ordering::Relaxed));
     }
@@ -132,19 +138,22 @@ pub fn fork<R>(of: &Outlined, runtime: &'static Runtime, fork: impl FnOnce(&Pack
 pub fn run(package: &Package, thread: u32, call: impl FnOnce()) {
     let outer = CURRENT.get();
     let was_inside = INSIDE.replace(true);
+    let serialised = (SERIALISED.replace(0), AROUND.get());
     let threads = package.runtime.count(Name::NumThreads) as u32;
     if thread == 0 {
         package.threads.store(threads, Ordering::Relaxed);
     }
     let mut at = Current { thread, runtime: Some(package.runtime), ..Current::NOWHERE };
     if let Some(region) = package.entry.and_then(|entry| entry.region(threads)) {
-        if package.is_placed {
-            region.enter(thread);
-        }
+        region.enter(thread, package.is_placed);
         at.region = region;
+    } else {
+        place::put_nowhere();
     }
     CURRENT.set(at);
     call();
+    SERIALISED.set(serialised.0);
+    AROUND.set(serialised.1);
     INSIDE.set(was_inside);
     CURRENT.set(outer);
 }
@@ -163,12 +172,32 @@ pub fn run_whole(package: &Package, thread: u32, call: impl FnOnce()) {
 
 /// Runs `call` with this thread in no region of ours.
 pub fn outside<R>(call: impl FnOnce() -> R) -> R {
-    let outer = CURRENT.replace(Current::NOWHERE);
+    let outer = CURRENT.get();
+    CURRENT.set(Current { runtime: outer.runtime, ..Current::NOWHERE });
     let was_inside = INSIDE.replace(true);
     let result = call();
     INSIDE.set(was_inside);
     CURRENT.set(outer);
     result
+}
+
+/// A region begins that this thread runs by itself, inside of another: until [`end_serialised`] its
+/// loops are not those of a team.
+pub fn begin_serialised() {
+    let depth = SERIALISED.get();
+    SERIALISED.set(depth + 1);
+    if depth == 0 {
+        AROUND.set(CURRENT.get());
+        CURRENT.set(Current { runtime: CURRENT.get().runtime, ..Current::NOWHERE });
+    }
+}
+
+pub fn end_serialised() {
+    let depth = SERIALISED.get();
+    SERIALISED.set(depth.saturating_sub(1));
+    if depth == 1 {
+        CURRENT.set(AROUND.get());
+    }
 }
 
 /// A place in the table of regions.
@@ -318,6 +347,8 @@ impl Entry {
         }
         self.others.store(0, Ordering::Relaxed);
         self.resized.store(resized + 1, Ordering::Relaxed);
+        let row = &process::told().region[self.row.load(Ordering::Relaxed)];
+        row.loops.iter().for_each(|of| of.trip.store(0, Ordering::Relaxed));
         // The old one is not freed: it is small, and threads may still have its address.
         self.region.store(null_mut(), Ordering::Release);
     }

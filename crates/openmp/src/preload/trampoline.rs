@@ -1,10 +1,10 @@
-//! What Rust cannot say: functions of any number of arguments, and those that must leave no frame.
+//! What Rust cannot say: functions of any number of arguments.
 #![expect(unsafe_code, reason = "an interface of C")]
 
 use std::arch::naked_asm;
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{c_int, c_void};
 
-use crate::{kmpc, place, sys};
+use crate::kmpc;
 
 /// Arguments of an outlined function as `__kmpc_fork_call` has them: the first in registers that
 /// have been stored, the rest on its caller's stack.
@@ -157,98 +157,4 @@ pub unsafe extern "C" fn call_outlined(
         "ret",
         ".cfi_endproc",
     )
-}
-
-/// Before something is started that would inherit this thread's mask: gives the mask back, and says
-/// which function of the C library goes on.
-extern "C" fn before_start(which: usize) -> *const c_void {
-    place::release();
-    let name = CStr::from_bytes_until_nul(STARTS[which].as_bytes());
-    name.map_or(std::ptr::null(), |name| sys::next(name).cast_const())
-}
-
-macro_rules! starts {
-    ($($index:literal $function:ident $name:literal,)*) => {
-        const STARTS: &[&str] = &[$(concat!($name, "\0")),*];
-        $(
-            #[cfg(target_arch = "x86_64")]
-            #[unsafe(naked)]
-            #[unsafe(export_name = $name)]
-            unsafe extern "C" fn $function() {
-                naked_asm!(
-                    ".cfi_startproc",
-                    "push rdi",
-                    "push rsi",
-                    "push rdx",
-                    "push rcx",
-                    "push r8",
-                    "push r9",
-                    "push rax",
-                    ".cfi_adjust_cfa_offset 56",
-                    "mov edi, {index}",
-                    "call {before}",
-                    "mov r11, rax",
-                    "pop rax",
-                    "pop r9",
-                    "pop r8",
-                    "pop rcx",
-                    "pop rdx",
-                    "pop rsi",
-                    "pop rdi",
-                    ".cfi_adjust_cfa_offset -56",
-                    "jmp r11",
-                    ".cfi_endproc",
-                    index = const $index,
-                    before = sym before_start,
-                )
-            }
-
-            #[cfg(target_arch = "aarch64")]
-            #[unsafe(naked)]
-            #[unsafe(export_name = $name)]
-            unsafe extern "C" fn $function() {
-                naked_asm!(
-                    ".cfi_startproc",
-                    "stp x29, x30, [sp, #-80]!",
-                    ".cfi_def_cfa_offset 80",
-                    ".cfi_offset x29, -80",
-                    ".cfi_offset x30, -72",
-                    "stp x0, x1, [sp, #16]",
-                    "stp x2, x3, [sp, #32]",
-                    "stp x4, x5, [sp, #48]",
-                    "stp x6, x7, [sp, #64]",
-                    "mov x0, #{index}",
-                    "bl {before}",
-                    "mov x16, x0",
-                    "ldp x0, x1, [sp, #16]",
-                    "ldp x2, x3, [sp, #32]",
-                    "ldp x4, x5, [sp, #48]",
-                    "ldp x6, x7, [sp, #64]",
-                    "ldp x29, x30, [sp], #80",
-                    ".cfi_def_cfa_offset 0",
-                    "br x16",
-                    ".cfi_endproc",
-                    index = const $index,
-                    before = sym before_start,
-                )
-            }
-        )*
-    };
-}
-
-starts! {
-    0 start_thread "pthread_create",
-    1 start_spawn "posix_spawn",
-    2 start_spawnp "posix_spawnp",
-    3 start_system "system",
-    4 start_popen "popen",
-    5 start_vfork "vfork",
-    6 start_execve "execve",
-    7 start_execv "execv",
-    8 start_execvp "execvp",
-    9 start_execvpe "execvpe",
-    10 start_execl "execl",
-    11 start_execlp "execlp",
-    12 start_execle "execle",
-    13 start_fexecve "fexecve",
 }

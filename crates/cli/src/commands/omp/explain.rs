@@ -136,6 +136,7 @@ fn sentence(note: Note) -> &'static str {
         Note::TooManyThreads => "regions with more threads than CPUs: left alone",
         Note::TooManyRegions => "more than 512 regions: the later ones left alone",
         Note::Teams => "regions of several teams: left alone",
+        Note::Elsewhere => "another program of this user is placed already: threads were not",
     }
 }
 
@@ -147,6 +148,7 @@ fn word(note: Note) -> &'static str {
         Note::TooManyThreads => "more-threads-than-cpus",
         Note::TooManyRegions => "too-many-regions",
         Note::Teams => "teams",
+        Note::Elsewhere => "placed-elsewhere",
     }
 }
 
