@@ -186,8 +186,15 @@ mod tests {
         let none = Cost { executions: 1, each_ns: 1.0, waiting: 0.0 };
         let mut shares = [0.0; MAX_KINDS];
         shares[..2].copy_from_slice(&[0.75, 0.25]);
-        let of =
-            Loop { schedule: Schedule::Static, trip: 1000, phase, stock: none, ours: none, shares };
+        let of = Loop {
+            schedule: Schedule::Static,
+            trip: 1000,
+            phase,
+            stock: none,
+            ours: none,
+            gain: None,
+            shares,
+        };
         let region = Region {
             object: object.to_owned(),
             offset: 0x1234,

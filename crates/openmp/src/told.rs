@@ -97,6 +97,9 @@ pub struct Loop {
     pub stock: Cost,
     /// With shares by speed.
     pub ours: Cost,
+    /// How many times longer equal shares would have taken than ours, by the speeds that were
+    /// measured meanwhile; `None`: static loops that were divided for a window alone have it.
+    pub gain: Option<f64>,
     /// Iterations of one thread of each kind, as parts of the loop.
     pub shares: [f64; MAX_KINDS],
 }
@@ -237,6 +240,8 @@ impl LoopRow {
             phase: PHASES.into_iter().find(|of| *of as u32 == phase)?,
             stock: self.stock.read(threads),
             ours: self.ours.read(threads),
+            gain: (get(&self.instead_ns) > 0)
+                .then(|| get(&self.equal_ns) as f64 / get(&self.instead_ns) as f64),
             shares: std::array::from_fn(|kind| f64::from(small(&self.shares[kind])) / 1e6),
         })
     }

@@ -58,6 +58,10 @@ pub struct Costs {
     /// With what is the program's own, and with what is ours.
     pub stock: Cost,
     pub ours: Cost,
+    /// What equal shares would have taken in whole windows with ours, by the speeds of each window;
+    /// and what ours took there. The work of a loop may change, so that `stock` is not comparable.
+    pub equal_ns: f64,
+    pub instead_ns: f64,
     /// Windows with what is ours.
     pub windows: u32,
     window: Cost,
@@ -70,6 +74,8 @@ impl Costs {
         Self {
             stock: Cost::NONE,
             ours: Cost::NONE,
+            equal_ns: 0.0,
+            instead_ns: 0.0,
             windows: 0,
             window: Cost::NONE,
             instances: 0,
@@ -94,6 +100,12 @@ impl Costs {
     /// Mean of an execution in this window.
     pub fn each_ns(&self) -> f64 {
         self.window.each_ns()
+    }
+
+    /// Counts what equal shares would have taken in this window: `each_ns` an execution.
+    pub fn add_equal(&mut self, each_ns: f64) {
+        self.equal_ns += each_ns * self.window.executions as f64;
+        self.instead_ns += self.window.makespan_ns as f64;
     }
 
     /// Ends a window.

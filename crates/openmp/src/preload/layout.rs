@@ -137,6 +137,9 @@ pub struct LoopRow {
     pub windows: AtomicU32,
     pub stock: CostRow,
     pub ours: CostRow,
+    /// What equal shares would have taken in place of ours, and what ours took, in nanoseconds.
+    pub equal_ns: AtomicU64,
+    pub instead_ns: AtomicU64,
     /// Iterations that are handed out at a time; zero for static loops.
     pub chunk: AtomicU64,
     /// Iterations of a thread of each kind, in millionths of the loop.

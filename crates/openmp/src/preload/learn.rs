@@ -62,6 +62,7 @@ impl Loop {
         if !self.costs.add(samples, self.phase) {
             return false;
         }
+        self.compare(kinds);
         let is_changed = match self.phase {
             Phase::Watched => self.after_watching(kinds, counts),
             Phase::Applied => {
@@ -84,6 +85,21 @@ impl Loop {
         is_changed
     }
 
+    /// What equal shares would have taken, where threads have ours.
+    fn compare(&mut self, kinds: &[u8]) {
+        if !self.phase.is_ours() {
+            return;
+        }
+        if let Some(speeds) = self.speeds(kinds) {
+            self.costs.add_equal(makespan(&speeds, &self.equal(kinds.len())));
+        }
+    }
+
+    /// The runtime's own shares.
+    fn equal(&self, threads: usize) -> Vec<u64> {
+        (0..threads as u64).map(|thread| equal(self.trip, threads as u64, thread)).collect()
+    }
+
     fn after_watching(&mut self, kinds: &[u8], counts: &mut [u64]) -> bool {
         let threads = kinds.len() as u64;
         self.phase = Phase::Balanced;
@@ -96,10 +112,7 @@ impl Loop {
             return false;
         }
         let Some(speeds) = self.speeds(kinds) else { return false };
-        for (thread, count) in (0..).zip(counts.iter_mut()) {
-            *count = equal(self.trip, threads, thread);
-        }
-        let same = makespan(&speeds, counts);
+        let same = makespan(&speeds, &self.equal(kinds.len()));
         divide(self.trip, &speeds, counts);
         if makespan(&speeds, counts) > (1.0 - PROMISED) * same {
             return false;
@@ -130,8 +143,7 @@ impl Loop {
     /// anew, a few times in all.
     fn look_again(&mut self, kinds: &[u8], counts: &mut [u64]) -> bool {
         let Some(speeds) = self.speeds(kinds) else { return false };
-        let threads = kinds.len() as u64;
-        let same: Vec<u64> = (0..threads).map(|thread| equal(self.trip, threads, thread)).collect();
+        let same = self.equal(kinds.len());
         let mut best = vec![0; counts.len()];
         divide(self.trip, &speeds, &mut best);
         let (ours, best_takes) = (makespan(&speeds, counts), makespan(&speeds, &best));

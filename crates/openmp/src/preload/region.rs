@@ -414,6 +414,8 @@ impl LoopRow {
         self.windows.store(costs.windows, Ordering::Relaxed);
         self.stock.tell(&costs.stock);
         self.ours.tell(&costs.ours);
+        self.equal_ns.store(costs.equal_ns as u64, Ordering::Relaxed);
+        self.instead_ns.store(costs.instead_ns as u64, Ordering::Relaxed);
     }
 
     fn tell_static(&self, learned: &Loop, kinds: &[u8], counts: &[u64]) {

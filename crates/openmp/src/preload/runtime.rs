@@ -209,7 +209,11 @@ static LAST: AtomicPtr<Runtime> = AtomicPtr::new(null_mut());
 
 /// A region of this runtime begins.
 pub fn begins(runtime: &'static Runtime) {
-    LAST.store(std::ptr::from_ref(runtime).cast_mut(), Ordering::Release);
+    let runtime = std::ptr::from_ref(runtime).cast_mut();
+    // Nested regions of all threads come here.
+    if LAST.load(Ordering::Relaxed) != runtime {
+        LAST.store(runtime, Ordering::Release);
+    }
 }
 
 /// The runtime that last began a region; what all objects see before there is one.

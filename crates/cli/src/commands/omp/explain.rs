@@ -89,8 +89,8 @@ fn milliseconds(ns: f64) -> String {
 
 /// How many times faster it is.
 fn gain(of: &Loop) -> Option<f64> {
-    let has_both = of.stock.executions > 0 && of.ours.executions > 0;
-    (has_both && of.ours.each_ns > 0.0).then(|| of.stock.each_ns / of.ours.each_ns)
+    let has_both = of.stock.executions > 0 && of.ours.executions > 0 && of.ours.each_ns > 0.0;
+    of.gain.or_else(|| has_both.then(|| of.stock.each_ns / of.ours.each_ns))
 }
 
 fn shares(machine: &Machine, of: &Loop) -> String {

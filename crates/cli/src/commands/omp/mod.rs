@@ -97,6 +97,9 @@ fn write_profile(file: OutputFile, profile: &Profile) -> Result {
     file.finish_with(text.as_bytes())
 }
 
+/// What the library, its set-up and its records take.
+const LEAST_FILE: u64 = 1 << 20;
+
 /// What the program is started with.
 struct Prepared {
     /// Has the set-up, and gets what processes tell. Removed at the end.
@@ -122,6 +125,10 @@ fn prepare(
         Ok(None) => {}
         Ok(Some(why)) => return Err(why.to_string()),
         Err(error) => return Err(format!("it cannot be read ({error})")),
+    }
+    let most = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+    if most.is_some_and(|most| most < LEAST_FILE) {
+        return Err("files are limited to less than 1 MiB (ulimit -f)".to_owned());
     }
     let cache = evenkeel_vm::kernel::default_cache()
         .ok_or("no folder for a cache (none of EVENKEEL_CACHE, XDG_CACHE_HOME and HOME is set)")?;
