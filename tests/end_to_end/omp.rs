@@ -113,6 +113,40 @@ fn a_loop_is_divided_and_the_program_says_what_it_would() {
 }
 
 #[test]
+fn what_was_learned_is_used_from_the_first_run_of_a_region_on() {
+    let Some((folder, machine)) = machine() else { return };
+    // One region, and in it a loop that is run once.
+    const ONCE: &str = "
+#include <stdio.h>
+static double values[3000000];
+int main(void) {
+#pragma omp parallel for schedule(static)
+    for (int i = 0; i < 3000000; i++)
+        for (int k = 0; k < (i < 1000000 ? 40 : 2); k++) values[i] = values[i] * 0.5 + i;
+    printf(\"%g\\n\", values[2999999]);
+    return 0;
+}
+";
+    let Some(program) = compiled(folder.path(), &CLANG, ONCE) else { return };
+    let profile = folder.path().join("profile.json");
+    let (said, flag) = (profile.to_str().unwrap(), "OMP_NUM_THREADS");
+    let learned = ended(omp(&machine, &["--learn", said, "--"]).arg(&program).env(flag, "2"));
+    assert_eq!(learned.code, 0, "{learned:?}");
+    let text = fs::read_to_string(&profile).unwrap();
+    assert!(text.contains("3000000"), "{text} {learned:?}");
+    let words = ["--use", said, "--json", "--"];
+    let used = ended(omp(&machine, &words).arg(&program).env(flag, "2"));
+    let (_, json) = used.stdout.split_once('\n').unwrap();
+    let json: Value = serde_json::from_str(json).unwrap();
+    assert_eq!(json["processes"][0]["regions"][0]["loops"][0]["phase"], "given", "{json}");
+
+    fs::write(&profile, "{}").unwrap();
+    let refused = ended(omp(&machine, &words).arg(&program));
+    assert_eq!(refused.code, 2);
+    assert!(refused.stderr.contains("profile.json: no profile of"), "{}", refused.stderr);
+}
+
+#[test]
 fn without_explain_nothing_is_said() {
     let Some((folder, machine)) = machine() else { return };
     let Some(program) = compiled(folder.path(), &CLANG, LOOP) else { return };

@@ -201,6 +201,7 @@ mod tests {
             place: "main".to_owned(),
             source: String::new(),
             instances: 9,
+            barriers: 0,
             threads: 2,
             loops: vec![of],
         };

@@ -64,6 +64,8 @@ pub struct Region {
     pub source: String,
     /// How often it was run.
     pub instances: u64,
+    /// Barriers inside of all runs, where it divides its loops itself.
+    pub barriers: u64,
     /// Threads of its team.
     pub threads: u32,
     /// Its loops, by schedule and trip count.
@@ -182,6 +184,7 @@ impl RegionRow {
             place: String::new(),
             source: self.source.read(),
             instances: get(&self.instances),
+            barriers: get(&self.barriers),
             threads,
             loops: rows.filter_map(|(index, of)| of.read(schedule(index, of), threads)).collect(),
         }

@@ -48,7 +48,7 @@ pub struct OmpArgs {
     #[arg(short, long, value_name = "FILE")]
     pub machine: Option<String>,
     /// Write what was learned there, for --use. Regions are measured from their first run on, so
-    /// that programs that stay in one region can be learned from
+    /// that programs that stay in one region can be learned from; this run of theirs may be slower
     #[arg(long, value_name = "FILE", conflicts_with = "by")]
     pub learn: Option<PathBuf>,
     /// Divide the loops that this file of --learn has, from their first run on
@@ -58,7 +58,8 @@ pub struct OmpArgs {
     #[arg(long, value_enum, default_value = "measured")]
     pub by: By,
     /// Start more threads than cores, and put more of them on fast cores: for programs that divide
-    /// their static loops themselves (GCC's), in regions of 2 ms or more. Sets OMP_NUM_THREADS, and
+    /// their static loops themselves (GCC's), with 2 ms or more from one barrier to the next; with
+    /// less they become much slower. Sets OMP_NUM_THREADS, and
     /// OMP_WAIT_POLICY=passive where it is not set
     #[arg(long, conflicts_with = "no_place")]
     pub more_threads: bool,

@@ -29,7 +29,7 @@ pub struct Chunked {
 
 impl Chunked {
     pub const fn new(trip: u64) -> Self {
-        Self { phase: Phase::Watched, trip, costs: Costs::new(), chunk: 1 }
+        Self { phase: Phase::Watched, trip, costs: Costs::new(2), chunk: 1 }
     }
 
     /// Takes in an instance of the region.

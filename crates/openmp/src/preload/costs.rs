@@ -64,14 +64,17 @@ pub struct Costs {
     pub instead_ns: f64,
     /// Windows with what is ours.
     pub windows: u32,
+    least: u64,
     window: Cost,
     instances: u32,
     strikes: u32,
 }
 
 impl Costs {
-    pub const fn new() -> Self {
+    /// `least`: executions in the first window.
+    pub const fn new(least: u64) -> Self {
         Self {
+            least,
             stock: Cost::NONE,
             ours: Cost::NONE,
             equal_ns: 0.0,
@@ -83,8 +86,8 @@ impl Costs {
         }
     }
 
-    /// Takes in an instance; says whether it had the loop, and ends a window. The first window is
-    /// the base of all that follows: it has two executions, if not more.
+    /// Takes in an instance; says whether it had the loop, and ends a window. The first window has
+    /// some executions, however long they are.
     pub fn add(&mut self, samples: &[Sample], phase: Phase) -> bool {
         let cost = Cost::of(samples);
         if cost.executions == 0 {
@@ -94,7 +97,7 @@ impl Costs {
         self.window.add(cost);
         self.instances += 1;
         let is_full = self.window.makespan_ns >= WINDOW_NS || self.instances >= WINDOW_INSTANCES;
-        is_full && (phase != Phase::Watched || self.window.executions >= 2)
+        is_full && (phase != Phase::Watched || self.window.executions >= self.least)
     }
 
     /// Mean of an execution in this window.

@@ -122,6 +122,20 @@ fn here() -> &'static Runtime {
     CURRENT.get().runtime.unwrap_or_else(runtime::last)
 }
 
+#[unsafe(no_mangle)]
+unsafe extern "C" fn GOMP_barrier() {
+    let at = CURRENT.get();
+    // SAFETY: regions live for good.
+    let region = unsafe { at.region.as_ref() }.filter(|_| at.thread == 0);
+    if let Some(region) = region {
+        region.add_barrier();
+    }
+    // SAFETY: the runtime's own function.
+    unsafe {
+        transmute::<*mut c_void, unsafe extern "C" fn()>(here().function(Name::GompBarrier))()
+    };
+}
+
 macro_rules! dynamic_start {
     ($function:ident, $name:ident, ($($up:ident)?), $bound:ty) => {
         #[unsafe(no_mangle)]

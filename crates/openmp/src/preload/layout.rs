@@ -121,6 +121,8 @@ pub struct RegionRow {
     /// `;file;function;line;column;;`, as compilers write it.
     pub source: Text<128>,
     pub instances: AtomicU64,
+    /// Barriers inside, of regions that divide their loops themselves.
+    pub barriers: AtomicU64,
     pub threads: AtomicU32,
     /// Explicit, so that both sides have it.
     pub unused: AtomicU32,

@@ -39,11 +39,12 @@ pub struct Loop {
 }
 
 impl Loop {
-    pub const fn new(trip: u64) -> Self {
+    /// `least`: executions in the first window, the base of all that follows.
+    pub const fn new(trip: u64, least: u64) -> Self {
         Self {
             phase: Phase::Watched,
             trip,
-            costs: Costs::new(),
+            costs: Costs::new(least),
             again: 0,
             by_kind: [(0, 0); MAX_KINDS],
         }
@@ -191,31 +192,31 @@ mod tests {
 
     #[test]
     fn a_slow_core_gets_a_share_by_its_speed() {
-        let (mut of, mut counts) = (Loop::new(1000), [0; 2]);
+        let (mut of, mut counts) = (Loop::new(1000, 2), [0; 2]);
         runs(&mut of, &mut counts, 10_000.0, 3.0, 10);
         assert_eq!((of.phase, counts), (Phase::Frozen, [750, 250]));
     }
 
     #[test]
     fn equal_cores_are_left_alone() {
-        let (mut of, mut counts) = (Loop::new(1000), [0; 2]);
+        let (mut of, mut counts) = (Loop::new(1000, 2), [0; 2]);
         runs(&mut of, &mut counts, 10_000.0, 1.02, 10);
         assert_eq!(of.phase, Phase::Balanced);
     }
 
     #[test]
     fn short_loops_and_loops_of_few_iterations_are_left_alone() {
-        let (mut of, mut counts) = (Loop::new(1000), [0; 2]);
+        let (mut of, mut counts) = (Loop::new(1000, 2), [0; 2]);
         runs(&mut of, &mut counts, 1.0, 3.0, 200);
         assert_eq!(of.phase, Phase::Short);
-        let (mut of, mut counts) = (Loop::new(3), [0; 2]);
+        let (mut of, mut counts) = (Loop::new(3, 2), [0; 2]);
         runs(&mut of, &mut counts, 1e7, 3.0, 10);
         assert_eq!(of.phase, Phase::Few);
     }
 
     #[test]
     fn shares_that_hold_are_kept_when_the_work_grows_and_given_up_when_speeds_change() {
-        let (mut of, mut counts) = (Loop::new(1000), [0; 2]);
+        let (mut of, mut counts) = (Loop::new(1000, 2), [0; 2]);
         runs(&mut of, &mut counts, 10_000.0, 3.0, 10);
         runs(&mut of, &mut counts, 40_000.0, 3.0, 20);
         assert_eq!((of.phase, counts), (Phase::Frozen, [750, 250]));
@@ -227,7 +228,7 @@ mod tests {
 
     #[test]
     fn what_does_not_pay_is_withdrawn() {
-        let (mut of, mut counts) = (Loop::new(1000), [0; 2]);
+        let (mut of, mut counts) = (Loop::new(1000, 2), [0; 2]);
         runs(&mut of, &mut counts, 10_000.0, 3.0, 2);
         assert_eq!(of.phase, Phase::Applied);
         // The slow core was slow for a while alone: now the shares make the fast one the last.

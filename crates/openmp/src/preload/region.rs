@@ -84,6 +84,8 @@ pub struct Region {
     instances: AtomicU64,
     is_idle: AtomicBool,
     by_capacity: bool,
+    /// Measured from the first instance on, for a profile.
+    learns: bool,
     /// Of a profile: the loops of this region.
     known: Vec<&'static KnownRow>,
     row: &'static RegionRow,
@@ -109,7 +111,7 @@ impl Region {
     pub fn new(threads: u32, row: &'static RegionRow) -> Self {
         let size = threads as usize;
         let shares = || Shares {
-            of: Loop::new(0),
+            of: Loop::new(0, 2),
             bounds: Vec::with_capacity(size + 1),
             counts: vec![0; size],
         };
@@ -122,10 +124,11 @@ impl Region {
             }),
             statics: std::array::from_fn(|_| Slot::new(size, shares())),
             dynamics: std::array::from_fn(|_| Slot::new(size, Chunked::new(0))),
-            whole: Slot::new(size, Costs::new()),
+            whole: Slot::new(size, Costs::new(2)),
             instances: AtomicU64::new(0),
             is_idle: AtomicBool::new(false),
             by_capacity: process::setup().by_capacity != 0,
+            learns: process::setup().learns != 0,
             known: known(row),
             row,
         }
@@ -137,14 +140,18 @@ impl Region {
         self.is_idle.load(Ordering::Relaxed)
     }
 
-    /// A thread of the team comes: it is put where it belongs.
+    /// A thread of the team comes: it is put where it belongs. In the first instance only where it
+    /// is known already how loops are divided: a region that is run once would have threads on slow
+    /// cores, and nothing for it.
     #[inline]
     pub fn enter(&self, thread: u32, is_placed: bool) {
-        if is_placed {
+        let is_first = self.instances.load(Ordering::Relaxed) == 0;
+        let is_known = self.by_capacity || !self.known.is_empty() || self.learns;
+        if is_placed && (!is_first || is_known || process::setup().more_threads != 0) {
             place::put(thread);
         }
         let kind = &self.kinds[thread as usize];
-        if kind.load(Ordering::Relaxed) == NO_KIND {
+        if kind.load(Ordering::Relaxed) == NO_KIND && (!is_first || is_known) {
             kind.store(u32::from(place::kind(thread)), Ordering::Relaxed);
         }
     }
@@ -181,7 +188,7 @@ impl Region {
 
     #[inline]
     fn is_measured(&self) -> bool {
-        self.instances.load(Ordering::Relaxed) > 0 || process::setup().learns != 0
+        self.instances.load(Ordering::Relaxed) > 0 || self.learns
     }
 
     /// A thread comes to a dynamic loop of `trip` iterations that has no chunk of its own: the
@@ -214,6 +221,12 @@ impl Region {
     /// The same before the region is begun, for constructs that are a region and its loop.
     pub fn chunk_ahead(&self, trip: u64) -> Option<u64> {
         self.chunk(trip)?.1
+    }
+
+    /// The team meets at a barrier of a region that divides its loops itself.
+    #[inline]
+    pub fn add_barrier(&self) {
+        self.row.barriers.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A thread has run a region that divides its loops itself.
@@ -271,6 +284,9 @@ impl Region {
         self.row.instances.store(instances, Ordering::Relaxed);
         // SAFETY: see `Sync`: no thread is in the region.
         let Scratch { kinds, samples } = unsafe { &mut *self.scratch.get() };
+        if instances == 1 && self.kinds[0].load(Ordering::Relaxed) == NO_KIND {
+            return;
+        }
         if kinds.is_empty() {
             kinds.extend(self.kinds.iter().map(|kind| kind.load(Ordering::Relaxed) as u8));
         }
@@ -329,7 +345,7 @@ impl Region {
 
     #[cold]
     fn begin_static(&self, shares: &mut Shares, trip: u64, kinds: &[u8]) {
-        shares.of = Loop::new(trip);
+        shares.of = Loop::new(trip, if self.learns { 1 } else { 2 });
         if self.divide_by_given(trip, Some(kinds), &mut shares.counts) {
             shares.of.phase = Phase::Given;
             shares.bound();

@@ -37,6 +37,7 @@ pub enum Name {
     DispatchNext4u,
     DispatchNext8,
     DispatchNext8u,
+    GompBarrier,
     GompParallel,
     GompParallelDynamic,
     GompParallelNonmonotonicDynamic,
@@ -50,7 +51,7 @@ pub enum Name {
     GompUllNonmonotonicDynamicNext,
 }
 
-const NAMES: [&CStr; 31] = [
+const NAMES: [&CStr; 32] = [
     c"__kmpc_fork_call",
     c"__kmpc_fork_call_if",
     c"__kmpc_serialized_parallel",
@@ -71,6 +72,7 @@ const NAMES: [&CStr; 31] = [
     c"__kmpc_dispatch_next_4u",
     c"__kmpc_dispatch_next_8",
     c"__kmpc_dispatch_next_8u",
+    c"GOMP_barrier",
     c"GOMP_parallel",
     c"GOMP_parallel_loop_dynamic",
     c"GOMP_parallel_loop_nonmonotonic_dynamic",

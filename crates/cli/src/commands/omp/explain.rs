@@ -77,7 +77,7 @@ fn row(machine: &Machine, region: &Region, of: &Loop) -> Vec<String> {
             Schedule::Dynamic { chunk } if of.ours.executions > 0 => format!("chunks of {chunk}"),
             Schedule::Static | Schedule::Dynamic { .. } | Schedule::Whole => "-".to_owned(),
         },
-        done(of, region.threads as usize > machine.cores.len()).to_owned(),
+        done(machine, region, of).to_owned(),
     ]
 }
 
@@ -100,7 +100,10 @@ fn shares(machine: &Machine, of: &Loop) -> String {
     parts.join(", ")
 }
 
-fn done(of: &Loop, has_more_threads: bool) -> &'static str {
+fn done(machine: &Machine, region: &Region, of: &Loop) -> &'static str {
+    let has_more_threads = region.threads as usize > machine.cores.len();
+    // How long the team works from one meeting to the next.
+    let meetings = 1.0 + region.barriers as f64 / region.instances.max(1) as f64;
     let is_dynamic = matches!(of.schedule, Schedule::Dynamic { .. });
     match of.phase {
         Phase::Watched => "watched: too few runs to tell",
@@ -116,7 +119,7 @@ fn done(of: &Loop, has_more_threads: bool) -> &'static str {
         Phase::Unplaced => "left alone: its threads move between kinds of core",
         Phase::Given => "divided by capacity",
         Phase::Own if has_more_threads => "divides itself among more threads",
-        Phase::Own if of.stock.waiting >= WAITING && of.stock.each_ns >= COARSE_NS => {
+        Phase::Own if of.stock.waiting >= WAITING && of.stock.each_ns >= COARSE_NS * meetings => {
             "divides itself, and waits: try --more-threads"
         }
         Phase::Own => "divides itself",
@@ -124,7 +127,7 @@ fn done(of: &Loop, has_more_threads: bool) -> &'static str {
 }
 
 /// From when on more threads than cores are worth a try: waiting of all threads' time, and the time
-/// of a region. Ours.
+/// from one barrier to the next. Ours.
 const WAITING: f64 = 0.1;
 const COARSE_NS: f64 = 2e6;
 
