@@ -220,8 +220,8 @@ for_static_init!("__kmpc_for_static_init_4u", init_4u, ForStaticInit4u, u32, u32
 for_static_init!("__kmpc_for_static_init_8", init_8, ForStaticInit8, i64, u64, i64);
 for_static_init!("__kmpc_for_static_init_8u", init_8u, ForStaticInit8u, u64, u64, i64);
 
-/// A dynamic schedule, which has the chunk 1 where the program says none. An ordered one has another
-/// number.
+/// A dynamic schedule, which has the chunk 1 where the program says none. An ordered one has
+/// another number.
 const DYNAMIC: i32 = 35;
 
 macro_rules! dispatch {

@@ -98,8 +98,8 @@ impl Runtime {
         Self { functions: [const { AtomicPtr::new(null_mut()) }; NAMES.len()] }
     }
 
-    /// The function of that name. Ends the process where there is none: an object calls what nothing
-    /// defines, which the loader would have said.
+    /// The function of that name. Ends the process where there is none: an object calls what
+    /// nothing defines, which the loader would have said.
     #[inline]
     pub fn function(&self, name: Name) -> *mut c_void {
         let known = self.functions[name as usize].load(Ordering::Relaxed);

@@ -67,8 +67,8 @@ pub fn next(symbol: &CStr) -> *mut c_void {
 /// with. For objects that are loaded with RTLD_LOCAL, whose runtime [`next`] does not find.
 pub fn seen_from(address: *const c_void, symbol: &CStr) -> *mut c_void {
     let Some(object) = object_of(address) else { return std::ptr::null_mut() };
-    // SAFETY: the name is that of a loaded object; RTLD_NOLOAD loads nothing, and the handle is given
-    // back.
+    // SAFETY: the name is that of a loaded object; RTLD_NOLOAD loads nothing, and the handle is
+    // given back.
     unsafe {
         let handle = dlopen(object.file.as_ptr(), RTLD_LAZY | RTLD_NOLOAD);
         if handle.is_null() {

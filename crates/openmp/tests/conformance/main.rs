@@ -165,10 +165,11 @@ fn check(compiler: &Compiler, program: &Path, threads: u32, library: &Path, home
         command
     };
     let folder = tempfile::tempdir_in(home).unwrap();
+    let there = cpus();
     let cpus: Vec<Cpu> = (0..9)
         .map(|number| Cpu {
             // On CPUs that are there, by turns.
-            number: number % 2,
+            number: there[number as usize % there.len()],
             kind: number / 3,
             capacity: 1024 >> (number / 3),
             is_sibling: false,
@@ -195,6 +196,13 @@ fn check(compiler: &Compiler, program: &Path, threads: u32, library: &Path, home
         assert!(divided > 0, "{name}, {threads} threads: no loop was divided: {told:?}");
     }
     divided
+}
+
+/// The CPUs that this process may use.
+fn cpus() -> Vec<u32> {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+    evenkeel_machine::parse_cpus(list.trim()).unwrap()
 }
 
 fn lines(output: &Output) -> Vec<String> {
