@@ -238,7 +238,8 @@ impl Region {
     }
 
     /// The range of a thread by speeds that were given: its first iteration and how many. None
-    /// where there are none for this loop. In the first instance alone: each thread computes the same.
+    /// where there are none for this loop. In the first instance alone: each thread computes the
+    /// same.
     #[cold]
     fn given(&self, thread: u32, trip: u64) -> Option<(u64, u64)> {
         let mut counts = vec![0; self.threads as usize];
