@@ -155,6 +155,19 @@ fn without_explain_nothing_is_said() {
 }
 
 #[test]
+fn a_umask_that_shares_files_with_a_group_is_no_hindrance() {
+    let Some((folder, machine)) = machine() else { return };
+    let Some(program) = compiled(folder.path(), &CLANG, LOOP) else { return };
+    let mut command = Command::new("sh");
+    command.args(["-c", "umask 002; exec \"$0\" \"$@\""]);
+    let omp = omp(&machine, &["--explain", "--"]);
+    command.arg(omp.get_program()).args(omp.get_args()).arg(&program);
+    command.env("EVENKEEL_CACHE", folder.path().join("other"));
+    let ended = ended(&mut command);
+    assert!(ended.stderr.contains("main"), "{ended:?}");
+}
+
+#[test]
 fn a_crash_is_the_programs_own() {
     let Some((folder, machine)) = machine() else { return };
     let Some(program) = compiled(folder.path(), &CLANG, LOOP) else { return };

@@ -1,9 +1,10 @@
 //! Where threads belong, as the library is told.
 
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::mem::offset_of;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use evenkeel_machine::Machine;
@@ -129,7 +130,10 @@ pub fn write(folder: &Path, cpus: &[Cpu], manner: Manner<'_>) -> io::Result<()> 
         speeds.into_iter().for_each(|speed| bytes.extend(speed.to_ne_bytes()));
     }
     bytes.resize(size_of::<Setup>(), 0);
-    File::create(folder.join(SETUP))?.write_all(&bytes)
+    // The library takes it from this user alone, whatever the umask.
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    options.open(folder.join(SETUP))?.write_all(&bytes)
 }
 
 #[cfg(test)]

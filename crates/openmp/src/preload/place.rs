@@ -9,9 +9,8 @@
 //! program that sets masks itself knows better, and is left alone from then on.
 
 use std::cell::Cell;
-use std::fs::File;
-use std::mem::forget;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::os::fd::IntoRawFd as _;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use crate::layout::Note;
 use crate::process;
@@ -34,6 +33,8 @@ thread_local! {
 
 /// Whether threads are placed.
 static PLACES: AtomicBool = AtomicBool::new(false);
+/// The file that says so to other processes; below zero where none is held.
+static HELD: AtomicI32 = AtomicI32::new(-1);
 /// Whether the program sets masks.
 static SETS: AtomicBool = AtomicBool::new(false);
 
@@ -59,10 +60,19 @@ pub fn begin() {
     match process::file(LOCK) {
         Some(lock) if lock.try_lock().is_ok() => {
             // Held to the end of the process.
-            forget::<File>(lock);
+            HELD.store(lock.into_raw_fd(), Ordering::Relaxed);
             PLACES.store(true, Ordering::Relaxed);
         }
         _ => process::note(Note::Elsewhere),
+    }
+}
+
+/// In a child of fork: it has no team, and must not hold the lock for longer than its parent lives.
+pub fn in_child() {
+    leave();
+    let held = HELD.swap(-1, Ordering::Relaxed);
+    if held >= 0 {
+        sys::close(held);
     }
 }
 

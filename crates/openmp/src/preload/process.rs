@@ -122,7 +122,7 @@ fn shared<T>(file: &File, writes: bool) -> Option<*mut T> {
 
 extern "C" fn child() {
     end();
-    place::leave();
+    place::in_child();
 }
 
 /// A file beside the library, for what processes share.

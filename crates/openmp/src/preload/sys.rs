@@ -135,6 +135,14 @@ pub fn user() -> u32 {
     unsafe { geteuid() }
 }
 
+pub fn close(file: c_int) {
+    unsafe extern "C" {
+        fn close(file: c_int) -> c_int;
+    }
+    // SAFETY: no conditions; what is closed is nobody else's.
+    unsafe { close(file) };
+}
+
 pub fn in_child(run: extern "C" fn()) {
     // SAFETY: the function outlives the process.
     unsafe { pthread_atfork(None, None, Some(run)) };

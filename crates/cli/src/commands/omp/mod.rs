@@ -142,6 +142,8 @@ fn prepare(
     }
     let folder = tempfile::Builder::new()
         .prefix("evenkeel-omp-")
+        // The library takes it from this user alone, whatever the umask.
+        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700))
         .tempdir()
         .map_err(|error| format!("no folder for what it tells: {error}"))?;
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
