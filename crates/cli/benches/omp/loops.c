@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static double *values;
-static double *times;
+static double* values;
+static double* times;
 
 static double work(double x, int count) {
     for (int k = 0; k < count; k++) x = x * 0.9999999 + 1e-9;
@@ -24,17 +24,17 @@ static void with_runtime(long iterations, int count) {
     for (long i = 0; i < iterations; i++) values[i] = work(values[i], count);
 }
 
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
+static int by_value(const void* a, const void* b) {
+    double x = *(const double*)a, y = *(const double*)b;
     return x < y ? -1 : x > y;
 }
 
-static double median(double *of, long count) {
+static double median(double* of, long count) {
     qsort(of, count, sizeof *of, by_value);
     return of[count / 2] * 1e6;
 }
 
-int main(int count, char **words) {
+int main(int count, char** words) {
     if (count < 5) return 2;
     long loops = atol(words[1]), iterations = atol(words[2]);
     int amount = atoi(words[3]);
@@ -44,8 +44,10 @@ int main(int count, char **words) {
     double begin = omp_get_wtime();
     for (long n = 0; n < loops; n++) {
         double start = omp_get_wtime();
-        if (strcmp(words[4], "static")) with_runtime(iterations, amount);
-        else with_static(iterations, amount);
+        if (strcmp(words[4], "static"))
+            with_runtime(iterations, amount);
+        else
+            with_static(iterations, amount);
         times[n] = omp_get_wtime() - start;
     }
     double all = omp_get_wtime() - begin, sum = 0;

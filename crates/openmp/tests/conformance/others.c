@@ -175,7 +175,7 @@ static void tasks(void) {
     printf("tasks %ld\n", sum);
 }
 
-static void orphan(long *sum) {
+static void orphan(long* sum) {
     long mine = 0;
 #pragma omp for
     for (int i = 0; i < 777; i++) mine += i;

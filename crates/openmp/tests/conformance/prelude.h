@@ -18,7 +18,7 @@ static u64 hash(u64 x) {
     return x ^ x >> 29;
 }
 
-static void tell(int id, const char *schedule, struct result is, struct result serial,
+static void tell(int id, const char* schedule, struct result is, struct result serial,
                  u64 strangers) {
     int all = is.count == serial.count && is.sum == serial.sum && !strangers;
     if (all && is.last == serial.last)
@@ -26,8 +26,9 @@ static void tell(int id, const char *schedule, struct result is, struct result s
     else if (all)
         printf("%d %s: all iterations, and the last value is lost\n", id, schedule);
     else
-        printf("%d %s: %llu iterations of %llu, sum %llx for %llx, last %llx for %llx, "
-               "%llu by another thread than before\n",
-               id, schedule, is.count, serial.count, is.sum, serial.sum, is.last, serial.last,
-               strangers);
+        printf(
+            "%d %s: %llu iterations of %llu, sum %llx for %llx, last %llx for %llx, "
+            "%llu by another thread than before\n",
+            id, schedule, is.count, serial.count, is.sum, serial.sum, is.last, serial.last,
+            strangers);
 }
