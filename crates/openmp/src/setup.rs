@@ -48,7 +48,7 @@ pub fn cpus_of(machine: &Machine) -> Vec<Cpu> {
 }
 
 /// Threads for a program that divides its loops itself, equally: the CPU of each, so that a fast
-/// core has more of them. As few as come within [`NEAR`] of shares by capacity.
+/// core has more of them. As few as come within 2 % of shares by capacity.
 pub fn more_threads(cpus: &[Cpu]) -> Vec<Cpu> {
     let speeds: Vec<f64> = cpus.iter().map(|cpu| f64::from(cpu.capacity)).collect();
     let total: f64 = speeds.iter().sum();
