@@ -5,6 +5,8 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use crate::layout::digest;
+
 /// The library itself; empty where it is not made for this target.
 const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/evenkeel_omp.so"));
 /// Its name in the cache. The digest is part of it, so that versions stand side by side.
@@ -59,13 +61,6 @@ pub fn unpack(cache: &Path) -> Result<PathBuf, LibraryError> {
         LibraryError::Write(path.clone(), error)
     })?;
     Ok(path)
-}
-
-/// FNV-1a: tells versions apart; what is in the file is compared as a whole.
-pub(crate) fn digest(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
-    })
 }
 
 #[cfg(test)]

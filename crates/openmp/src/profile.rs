@@ -174,7 +174,7 @@ fn relative(shares: &[f64]) -> Vec<f64> {
 
 fn digest(path: &Path) -> Option<String> {
     let bytes = fs::read(path).ok()?;
-    Some(format!("{:016x}", crate::library::digest(&bytes)))
+    Some(format!("{:016x}", crate::layout::digest(&bytes)))
 }
 
 #[cfg(test)]

@@ -13,9 +13,11 @@ use crate::runtime::{self, Name, Runtime};
 use crate::team::{self, CURRENT, Outlined, Package};
 use crate::trampoline::{Arguments, call_outlined};
 
-/// A static schedule without a chunk, and bits beside it (`nonmonotonic` and `monotonic`).
+/// A static schedule without a chunk, and bits beside it.
 const STATIC: i32 = 34;
-const MODIFIERS: i32 = 1 << 30 | 1 << 29;
+const MONOTONIC: i32 = 1 << 29;
+const NONMONOTONIC: i32 = 1 << 30;
+const MODIFIERS: i32 = MONOTONIC | NONMONOTONIC;
 
 type Body = unsafe extern "C" fn(*mut c_int, *mut c_int, *const Forked);
 type ForkCall = unsafe extern "C" fn(*mut c_void, c_int, Body, ...);
@@ -238,7 +240,7 @@ macro_rules! dispatch {
             chunk: $step,
         ) {
             type Init = unsafe extern "C" fn(*mut c_void, i32, i32, $bound, $bound, $step, $step);
-            let mut chunk = chunk;
+            let (mut schedule, mut chunk) = (schedule, chunk);
             let mut at = CURRENT.get();
             // SAFETY: regions live for good.
             if let Some(region) = unsafe { at.region.as_ref() }
@@ -253,8 +255,12 @@ macro_rules! dispatch {
                     || <$bound>::MIN == 0 && last < <$bound>::MAX / 2;
                 if first <= last && is_inside && size < <$unsigned>::MAX / 1024 {
                     let trip = (last.wrapping_sub(first) as $unsigned / size) as u64 + 1;
-                    if let Some(new) = region.begin_dynamic(&mut at, trip) {
-                        chunk = <$step>::try_from(new).unwrap_or(chunk);
+                    let new = region.begin_dynamic(&mut at, trip);
+                    if let Some(new) = new.and_then(|new| <$step>::try_from(new).ok()) {
+                        chunk = new;
+                        // From one counter: where threads steal chunks that do not come out even,
+                        // LLVM's runtime stops at an assertion of its own.
+                        schedule = DYNAMIC | MONOTONIC;
                     }
                     CURRENT.set(at);
                 }

@@ -59,10 +59,14 @@ pub struct KnownRow {
     pub speeds: [u32; MAX_KINDS],
 }
 
-/// Tells the names of objects apart: FNV-1a of what is behind the last slash.
+/// Tells the names of objects apart: of what is behind the last slash.
 pub fn name_digest(path: &[u8]) -> u64 {
-    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
-    name.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
+    digest(path.rsplit(|&byte| byte == b'/').next().unwrap_or(path))
+}
+
+/// FNV-1a.
+pub fn digest(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
@@ -83,8 +87,6 @@ pub struct Process {
     pub magic: AtomicU64,
     /// Bits of [`Note`].
     pub notes: AtomicU64,
-    /// Bits: kinds of runtime seen, 1 for LLVM's interface and 2 for GNU's.
-    pub runtimes: AtomicU32,
     /// Rows of `region` in use.
     pub regions: AtomicU32,
     pub region: [RegionRow; MAX_REGIONS],
@@ -124,8 +126,6 @@ pub struct RegionRow {
     /// Barriers inside, of regions that divide their loops themselves.
     pub barriers: AtomicU64,
     pub threads: AtomicU32,
-    /// Explicit, so that both sides have it.
-    pub unused: AtomicU32,
     pub loops: [LoopRow; MAX_LOOPS],
 }
 
@@ -136,7 +136,6 @@ pub struct LoopRow {
     pub trip: AtomicU64,
     /// A [`Phase`](super::phase::Phase).
     pub phase: AtomicU32,
-    pub windows: AtomicU32,
     pub stock: CostRow,
     pub ours: CostRow,
     /// What equal shares would have taken in place of ours, and what ours took, in nanoseconds.

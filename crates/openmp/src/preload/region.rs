@@ -428,7 +428,6 @@ impl LoopRow {
     fn tell(&self, trip: u64, phase: Phase, costs: &Costs) {
         self.trip.store(trip, Ordering::Relaxed);
         self.phase.store(phase as u32, Ordering::Relaxed);
-        self.windows.store(costs.windows, Ordering::Relaxed);
         self.stock.tell(&costs.stock);
         self.ours.tell(&costs.ours);
         self.equal_ns.store(costs.equal_ns as u64, Ordering::Relaxed);

@@ -9,6 +9,7 @@
 
 mod generate;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -102,8 +103,9 @@ fn programs_say_the_same_with_their_loops_divided() {
                     continue;
                 }
             };
+            let mut faults = Faults::default();
             for &threads in threads {
-                divided += check(compiler, &program, threads, &library, &home);
+                divided += check(compiler, &program, threads, &library, &home, &mut faults);
             }
         }
     }
@@ -153,7 +155,14 @@ impl Compiler {
 }
 
 /// Runs a program both ways; says how many kinds of loop were divided.
-fn check(compiler: &Compiler, program: &Path, threads: u32, library: &Path, home: &Path) -> usize {
+fn check(
+    compiler: &Compiler,
+    program: &Path,
+    threads: u32,
+    library: &Path,
+    home: &Path,
+    faults: &mut Faults,
+) -> usize {
     let command = || {
         let mut command = Command::new(program);
         command.env("OMP_NUM_THREADS", threads.to_string()).env("OMP_SCHEDULE", "static");
@@ -181,14 +190,27 @@ fn check(compiler: &Compiler, program: &Path, threads: u32, library: &Path, home
     with_us.env("LD_PRELOAD", library).env(FOLDER_VARIABLE, folder.path());
     let ours = output(with_us);
     let name = program.file_name().unwrap().to_string_lossy();
-    assert!(ours.status.success(), "{name}, {threads} threads: {}", ours.status);
+    let of_threads = format!("{name}, {threads} threads");
+    if !ours.status.success() {
+        let ended = ours.status.to_string();
+        assert!(
+            faults.have(&command, |faults| faults.ended.contains(&ended)),
+            "{of_threads}: {ended}, and never so in {ATTEMPTS} runs without us"
+        );
+        println!("{of_threads}: {ended}, as without us: not compared");
+        return 0;
+    }
     let ours = lines(&ours);
-    let stock = lines(&output(command()));
-    assert_eq!(stock.len(), ours.len(), "{name}, {threads} threads");
+    let stock = (0..ATTEMPTS).find_map(|_| faults.run(command()));
+    let stock = stock.unwrap_or_else(|| panic!("{of_threads}: without us it never ends well"));
+    assert_eq!(stock.len(), ours.len(), "{of_threads}");
     for (index, (a, b)) in stock.iter().zip(&ours).enumerate() {
-        if a != b && !is_said_without_us(&command, b) {
-            panic!("{name}, {threads} threads, line {index}: without us '{a}', with us '{b}'");
+        if a == b || b.ends_with(" right") {
+            continue;
         }
+        let is_stock = fault(b)
+            .is_some_and(|fault| faults.have(&command, |faults| faults.said.contains(&fault)));
+        assert!(is_stock, "{of_threads}, line {index}: without us '{a}', with us '{b}'");
     }
     let told = told::read(folder.path()).unwrap();
     let divided = divided(&told);
@@ -209,12 +231,44 @@ fn lines(output: &Output) -> Vec<String> {
     String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
 }
 
-/// Whether the runtime has this fault by itself, in this loop or in another: LLVM's loses
-/// `lastprivate` of dynamic loops now and then (issues 132164, 86995, 54422).
-fn is_said_without_us(command: &impl Fn() -> Command, line: &str) -> bool {
-    let fault = |line: &str| line.split_once(' ').map(|(_, fault)| fault.to_owned());
-    let has = || lines(&output(command())).iter().any(|of| fault(of) == fault(line));
-    (0..ATTEMPTS).any(|_| has())
+/// Faults that a program has without us: LLVM's runtime loses `lastprivate` of dynamic loops now
+/// and then (issues 132164, 86995, 54422), or stops at an assertion of its own.
+#[derive(Default)]
+struct Faults {
+    said: BTreeSet<String>,
+    /// How it ended other than well.
+    ended: BTreeSet<String>,
+}
+
+impl Faults {
+    /// Takes in a run without us; its lines, where it ended well.
+    fn run(&mut self, command: Command) -> Option<Vec<String>> {
+        let output = output(command);
+        let lines = lines(&output);
+        self.said.extend(lines.iter().filter_map(|line| fault(line)));
+        if !output.status.success() {
+            self.ended.insert(output.status.to_string());
+            return None;
+        }
+        Some(lines)
+    }
+
+    /// Whether this shows in some runs without us, of this loop or of another.
+    fn have(&mut self, command: &impl Fn() -> Command, is_it: impl Fn(&Self) -> bool) -> bool {
+        for _ in 0..ATTEMPTS {
+            if is_it(self) {
+                return true;
+            }
+            self.run(command());
+        }
+        is_it(self)
+    }
+}
+
+/// What a generated loop says where it is not right.
+fn fault(line: &str) -> Option<String> {
+    let (number, said) = line.split_once(' ')?;
+    (number.parse::<u32>().is_ok() && said.contains(": ")).then(|| said.to_owned())
 }
 
 fn divided(told: &[Told]) -> usize {
@@ -236,7 +290,7 @@ fn output(mut command: Command) -> Output {
         }
         if Instant::now() > end {
             child.kill().unwrap();
-            panic!("{command:?} has not ended within {LONGEST:?}");
+            break child.wait().unwrap();
         }
         std::thread::sleep(Duration::from_millis(1));
     };
