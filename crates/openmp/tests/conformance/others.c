@@ -222,7 +222,26 @@ static void various_trips(void) {
     }
 }
 
+// Often enough that loops without a chunk get one.
+static void dynamic_often(void) {
+    static int seen[4000];
+    long wrong = 0;
+    for (int n = 0; n < 150; n++) {
+        int count = 3000 + n % 3 * 7;
+#pragma omp parallel for schedule(dynamic)
+        for (int i = 0; i < count; i++) seen[i]++;
+#pragma omp parallel for schedule(dynamic)
+        for (unsigned long long i = count; i > 0; i--) seen[i - 1] += 2;
+        for (int i = 0; i < count; i++) {
+            wrong += seen[i] != 3;
+            seen[i] = 0;
+        }
+    }
+    printf("dynamic often %ld\n", wrong);
+}
+
 int main(void) {
+    dynamic_often();
     for (int n = 0; n < 3; n++) {
         collapsed();
         vectors();
